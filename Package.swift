@@ -1,0 +1,44 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// One set of rules for every target: imports are visible and checked, warnings are errors.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+let package = Package(
+    name: "gencluster",
+    products: [
+        .library(name: "GenShared", targets: ["GenShared"]),
+        .executable(name: "genworker", targets: ["GenWorker"]),
+        .executable(name: "gendispatcher", targets: ["GenDispatcher"]),
+    ],
+    targets: [
+        // No pkgConfig: hiredis' flags are refused by the package manager, and the three headers need none.
+        .systemLibrary(name: "CRabbitMQ", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
+        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        .target(
+            name: "GenShared", dependencies: ["CRabbitMQ", "CHiredis", "CCurl", "CLinux"], swiftSettings: settings),
+        .executableTarget(name: "GenWorker", dependencies: ["GenShared"], swiftSettings: settings),
+        .executableTarget(name: "GenDispatcher", dependencies: ["GenShared"], swiftSettings: settings),
+
+        .target(
+            name: "GenTestSupport", dependencies: ["GenShared"], path: "Tests/GenTestSupport", swiftSettings: settings),
+        .testTarget(name: "GenSharedTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "GenWorkerTests", dependencies: ["GenWorker", "GenShared", "GenTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "GenDispatcherTests", dependencies: ["GenDispatcher", "GenShared", "GenTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "IntegrationTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

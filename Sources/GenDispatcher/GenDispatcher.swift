@@ -1,0 +1,4 @@
+@main
+struct GenDispatcher {
+    static func main() async {}
+}

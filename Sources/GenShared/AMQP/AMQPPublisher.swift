@@ -1,0 +1,60 @@
+/// Publishes with confirms over one connection that is made on need and made anew after a loss.
+package actor AMQPPublisher {
+    private let url: AMQPURL
+    private let name: String
+    private var connection: AMQPConnection?
+    private var opening: Task<AMQPConnection, any Error>?
+
+    /// - Parameter name: shown by `rabbitmqctl list_connections`.
+    package init(url: AMQPURL, name: String) {
+        self.url = url
+        self.name = name
+    }
+
+    /// Publishes a message, at most within that time.
+    /// - Throws: `AMQPError` where no connection can be made; the message was not sent then.
+    package func publish(_ message: AMQPMessage, within limit: Duration) async throws(AMQPError) -> PublishOutcome {
+        let current = try await usable()
+        let outcome = await current.publish(message, within: limit)
+        switch outcome {
+        case .notSent, .unknown: forget(current)
+        case .confirmed, .returned, .nacked: break
+        }
+        return outcome
+    }
+
+    /// The connection, for calls beside publishing.
+    /// - Throws: `AMQPError` where none can be made.
+    package func usable() async throws(AMQPError) -> AMQPConnection {
+        if let connection { return connection }
+        // Callers that come meanwhile wait for the same attempt; a task of its own, since the first caller's
+        // cancellation must not fail the others.
+        let opening =
+            self.opening
+            ?? Task { [url, name] in
+                let fresh = AMQPConnection(name: "amqp-publish") { _ in }
+                try await fresh.open(url: url, connectionName: name, confirms: true)
+                return fresh
+            }
+        self.opening = opening
+        do {
+            let fresh = try await opening.value
+            if connection == nil { connection = fresh }
+            self.opening = nil
+            return fresh
+        } catch {
+            self.opening = nil
+            throw error as? AMQPError ?? AMQPError(.unreachable, "\(error)")
+        }
+    }
+
+    /// Says good-bye.
+    package func close() async {
+        await connection?.close()
+        connection = nil
+    }
+
+    private func forget(_ lost: AMQPConnection) {
+        if connection === lost { connection = nil }
+    }
+}

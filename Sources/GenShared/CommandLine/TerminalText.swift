@@ -1,0 +1,21 @@
+/// Makes text from elsewhere harmless on a terminal.
+///
+/// Model output can carry sequences that set the clipboard, change the title or reorder what is read. What a terminal
+/// would obey is dropped; line ends and tabs stay. Works on whole scalars, so pieces can be cleaned one by one: the
+/// introducing character is dropped, and what is left of a sequence is plain text.
+package enum TerminalText {
+    package static func safe(_ text: String) -> String {
+        var safe = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars where isHarmless(scalar) { safe.append(scalar) }
+        return String(safe)
+    }
+
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x09, 0x0A: true
+        case 0..<0x20, 0x7F, 0x80...0x9F: false  // C0 with escape, DEL, C1.
+        case 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F: false  // Marks that reorder text.
+        default: true
+        }
+    }
+}

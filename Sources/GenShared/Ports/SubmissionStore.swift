@@ -1,0 +1,39 @@
+/// The store of jobs as those see it who submit, cancel and look.
+package protocol SubmissionStore: Sendable {
+    /// Makes the record of a job that is about to be published.
+    /// - Throws: `StoreError`.
+    func create(_ job: Job, body: [UInt8]) async throws -> CreateReply
+    /// Asks for a job's end.
+    /// - Throws: `StoreError`.
+    func cancel(_ id: JobID, by: String) async throws -> CancelReply
+    /// Ends a job that never ran.
+    /// - Throws: `StoreError`.
+    func reject(_ id: JobID, failure: JobFailure, body: [UInt8], kind: String) async throws
+    /// Ends a job whose time is over, if it is.
+    /// - Throws: `StoreError`.
+    func expire(_ id: JobID) async throws
+    /// The job's record, or `nil` where there is none.
+    /// - Throws: `StoreError`.
+    func record(_ id: JobID) async throws -> JobRecord?
+    /// Events of the log from that one on, itself included, oldest first; at most `limit`.
+    /// - Throws: `StoreError`.
+    func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String]
+}
+
+/// What `create` found.
+package enum CreateReply: Sendable, Equatable {
+    case created
+    case exists(state: JobState, isSameBody: Bool)
+}
+
+/// What a cancel met.
+public enum CancelReply: Sendable, Equatable {
+    /// Nobody ran the job: it ended at once.
+    case cancelled
+    /// A worker runs it and was told.
+    case flagged
+    /// It had ended before.
+    case terminal(JobState)
+    /// There is no such job; should it still arrive, it ends at once.
+    case unknown
+}

@@ -1,0 +1,72 @@
+extension RedisJobStore: SubmissionStore {
+    package func create(_ job: Job, body: [UInt8]) async throws -> CreateReply {
+        var command = command(.create, job.id)
+        command.append(body)
+        command.append(job.kind.rawValue)
+        command.append(job.tenant)
+        command.append(job.pool)
+        command.append(job.lane.rawValue)
+        command.append(job.createdAt.map { String($0.milliseconds) } ?? "")
+        command.append(job.expiresAt.map { String($0.milliseconds) } ?? "")
+        let reply = try await call(command)
+        switch reply.word {
+        case "created": return .created
+        case "exists": return .exists(state: try reply.state(0), isSameBody: reply.integer(1) == 1)
+        default: throw reply.unexpected
+        }
+    }
+
+    package func cancel(_ id: JobID, by: String) async throws -> CancelReply {
+        var command = command(.cancel, id)
+        command.append(by)
+        command.append(JobKeys.control)
+        command.append(id.rawValue)
+        let reply = try await call(command)
+        switch reply.word {
+        case "cancelled": return .cancelled
+        case "flagged": return .flagged
+        case "terminal": return .terminal(try reply.state(0))
+        case "unknown": return .unknown
+        default: throw reply.unexpected
+        }
+    }
+
+    package func reject(_ id: JobID, failure: JobFailure, body: [UInt8], kind: String) async throws {
+        var command = command(.reject, id)
+        command.append(failure.json)
+        command.append(body)
+        command.append(kind)
+        for empty in ["default", "", "", ""] { command.append(empty) }
+        _ = try await call(command)
+    }
+
+    package func expire(_ id: JobID) async throws {
+        _ = try await call(command(.expire, id))
+    }
+
+    package func record(_ id: JobID) async throws -> JobRecord? {
+        var command = RedisCommand("HMGET", JobKeys(id).record)
+        for name in JobRecord.fieldNames { command.append(name) }
+        let values = try await reply(to: command).array ?? []
+        var fields: [String: String] = [:]
+        for (name, value) in zip(JobRecord.fieldNames, values) { fields[name] = value.string }
+        return JobRecord(id: id, fields: fields)
+    }
+
+    package func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String] {
+        let command = RedisCommand("XRANGE", JobKeys(id).events, from.description, "+", "COUNT", String(limit))
+        let entries = try await reply(to: command).array ?? []
+        // An entry is its id and its fields; foreign ones without our field are passed over.
+        return entries.compactMap { entry in
+            guard let parts = entry.array, parts.count == 2, let fields = parts[1].array, fields.count >= 2,
+                fields[0].string == "e"
+            else { return nil }
+            return fields[1].string
+        }
+    }
+
+    /// Sends a plain command and waits for its reply.
+    package func reply(to command: RedisCommand) async throws(StoreError) -> RedisReply {
+        do throws(RedisError) { return try await connection.send(command) } catch { throw StoreError(error) }
+    }
+}

@@ -1,0 +1,83 @@
+extension RedisScript {
+    /// Takes the lease of a job for one attempt, or says why not.
+    ///
+    /// ARGV: 2 owner token, 3 lease (ms), 4 members of the `started` event beside type and attempt, then what the record
+    /// is made of where the message came from another client: 5 body, 6 kind, 7 tenant, 8 pool, 9 lane, 10 created_at,
+    /// 11 expires_at.
+    ///
+    /// Replies: `missing` where there is no record and no body was sent; `claimed <attempt> <last> <failures> <crashes> <preempted> <ms since queued> <cancel wanted>`;
+    /// `terminal <state>`; `busy <ms left of the other's lease>`; `wait <ms>`; `ended <state>` where the script itself
+    /// wrote the end: cancelled, expired, failed (exhausted or poison).
+    static let claim = RedisScript(
+        name: "claim",
+        body: ScriptPrelude.text
+            + """
+            local time = now()
+            local state, owner, lease, attempt, failures, crashes, preempted, last, wait, expires, queued =
+              unpack(redis.call('HMGET', record, 'state', 'owner', 'lease_until', 'attempt', 'failures', 'crashes',
+                'preempted', 'last', 'not_before', 'expires_at', 'queued_at'))
+            local isNew = not state
+            if isNew and not ARGV[5] then return { 'missing' } end
+            if isNew then
+              state, owner, lease, attempt, failures, crashes, preempted = 'queued', '', 0, 0, 0, 0, 0
+              last, wait, expires, queued = '0-1', 0, ARGV[11], tonumber(ARGV[10]) or time
+              if queued > time then queued = time end
+            end
+            lease, attempt, failures = tonumber(lease) or 0, tonumber(attempt) or 0, tonumber(failures) or 0
+            crashes, preempted, wait = tonumber(crashes) or 0, tonumber(preempted) or 0, tonumber(wait) or 0
+            queued, expires = tonumber(queued) or time, tonumber(expires) or 0
+            last = last or '0-1'
+            if isTerminal(state) then return { 'terminal', state } end
+            if state == 'running' and lease > time then
+              if owner == ARGV[2] then
+                return { 'claimed', attempt, last, failures, crashes, preempted, integer(time - queued),
+                  redis.call('EXISTS', flag) }
+              end
+              return { 'busy', integer(lease - time) }
+            end
+            local function make()
+              if isNew then
+                redis.call('HSET', record, 'message', ARGV[5], 'kind', ARGV[6], 'tenant', ARGV[7], 'pool', ARGV[8],
+                  'lane', ARGV[9], 'created_at', ARGV[10], 'expires_at', ARGV[11], 'queued_at', integer(queued),
+                  'failures', 0, 'preempted', 0, 'not_before', 0)
+              end
+            end
+            if redis.call('EXISTS', flag) == 1 then
+              local fields, pairs = cancelled(time)
+              make()
+              conclude('cancelled', last, fields, time, pairs)
+              return { 'ended', 'cancelled' }
+            end
+            local function fail(code, message)
+              local failure = '{"code":"' .. code .. '","message":"' .. message .. '","retryable":false}'
+              make()
+              conclude('failed', last, '"type":"failed","error":' .. failure, time, { 'error', failure, 'crashes', crashes })
+              return { 'ended', 'failed' }
+            end
+            if state == 'running' then
+              crashes = crashes + 1
+              if crashes >= \(ScriptPrelude.crashLimit) then
+                return fail('poison', crashes .. ' workers went away while they ran this job')
+              end
+            elseif expires > 0 and expires <= time then
+              make()
+              conclude('expired', last, '"type":"expired"', time)
+              return { 'ended', 'expired' }
+            end
+            if failures >= \(ScriptPrelude.failureLimit) then
+              return fail('exhausted', failures .. ' attempts failed')
+            end
+            if wait > time then return { 'wait', integer(wait - time) } end
+            attempt = attempt + 1
+            local id = integer(attempt) .. '-1'
+            local fields = '"type":"started","attempt":' .. integer(attempt) .. ',' .. ARGV[4]
+            if attempt > 1 then fields = fields .. ',"restarted":true' end
+            make()
+            emit(id, compose(id, last, fields))
+            redis.call('HSET', record, 'state', 'running', 'attempt', attempt, 'owner', ARGV[2], 'crashes', crashes,
+              'lease_until', integer(time + ARGV[3]), 'last', id, 'started_at', integer(time))
+            redis.call('PEXPIRE', record, \(ScriptPrelude.openRecord))
+            redis.call('PEXPIRE', events, \(ScriptPrelude.openRecord))
+            return { 'claimed', attempt, id, failures, crashes, preempted, integer(time - queued), 0 }
+            """)
+}

@@ -1,0 +1,72 @@
+import FoundationEssentials
+import GenShared
+
+/// Looks at a model before minutes are spent on loading it.
+enum ModelFile {
+    /// - Throws: `JobFailure` that says in one line what is wrong with it and what to do.
+    static func check(_ path: String, backend: String) throws(JobFailure) {
+        let file: FileHandleReader
+        do throws(JobFailure) { file = try FileHandleReader(path, backend) } catch { throw error }
+        guard file.head.starts(with: Array("GGUF".utf8)) else {
+            throw JobFailure(
+                .unavailable, "\(backend): \(path) is not a GGUF model; convert it, or name another file",
+                backend: backend)
+        }
+        guard let available = Memory.available else { return }
+        guard file.size <= available else {
+            throw JobFailure(
+                .unavailable,
+                "\(backend): \(path) needs \(file.size >> 20) MiB of memory, \(available >> 20) MiB are free; "
+                    + "choose a smaller model or quantisation", backend: backend)
+        }
+    }
+
+    private struct FileHandleReader {
+        let size: Int
+        let head: [UInt8]
+
+        init(_ path: String, _ backend: String) throws(JobFailure) {
+            let manager = FileManager.default
+            guard manager.fileExists(atPath: path) else {
+                throw JobFailure(
+                    .unavailable, "\(backend): there is no model file at \(path); set `model` or GEN_MODEL",
+                    backend: backend)
+            }
+            do {
+                let attributes = try manager.attributesOfItem(atPath: path)
+                size = attributes[.size].flatMap { $0 as? Int ?? ($0 as? UInt64).map { Int(clamping: $0) } } ?? 0
+                // Mapped, so that only the first page is read of what may be many gigabytes.
+                head = Array(try Data(contentsOf: URL(filePath: path), options: .alwaysMapped).prefix(4))
+            } catch {
+                throw JobFailure(
+                    .unavailable, "\(backend): the model \(path) cannot be read: \(error)", backend: backend)
+            }
+        }
+    }
+}
+
+/// The memory that a new process can have.
+enum Memory {
+    /// Bytes: what the kernel calls available, or what the control group still allows, whichever is less.
+    static var available: Int? {
+        let machine = line("MemAvailable:", of: "/proc/meminfo").map { $0 << 10 }
+        let group = number("/sys/fs/cgroup/memory.max").flatMap { limit in
+            number("/sys/fs/cgroup/memory.current").map { max(0, limit - $0) }
+        }
+        return [machine, group].compactMap(\.self).min()
+    }
+
+    private static func number(_ path: String) -> Int? {
+        text(path).flatMap { Int($0.split(whereSeparator: \.isWhitespace).first ?? "") }
+    }
+
+    private static func line(_ name: String, of path: String) -> Int? {
+        text(path)?.split(separator: "\n").first { $0.hasPrefix(name) }
+            .flatMap { Int($0.split(separator: " ").dropFirst().first ?? "") }
+    }
+
+    private static func text(_ path: String) -> String? {
+        // Not every machine has control groups: no file, no limit.
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

@@ -1,0 +1,64 @@
+import GenShared
+
+/// Reads one entry of `backends`.
+enum BackendSettings {
+    static func read(
+        _ entry: SettingsReader, _ environment: [String: String]
+    ) throws(ConfigurationError) -> WorkerConfiguration.Backend {
+        switch try entry.string("type") {
+        case "llama-server": return .llamaServer(try llamaServer(entry, environment))
+        case "echo": return .echo(try echo(entry))
+        case nil: throw entry.wrong("type", "is missing; known are llama-server, echo")
+        case .some(let other): throw entry.wrong("type", "is \"\(other.prefix(30))\"; known are llama-server, echo")
+        }
+    }
+
+    private static func llamaServer(
+        _ entry: SettingsReader, _ environment: [String: String]
+    ) throws(ConfigurationError) -> LlamaServerBackend.Place {
+        if let url = try entry.string("url") {
+            try entry.allow("type", "url", "api_key_file", "parallel")
+            guard url.hasPrefix("http://") || url.hasPrefix("https://"), !url.contains(where: \.isWhitespace) else {
+                throw entry.wrong("url", "must begin with http:// or https://")
+            }
+            var key: Secret?
+            if let path = try entry.string("api_key_file") {
+                key = try ServerSettings.value("api_key", ["api_key_FILE": path]).map(Secret.init)
+            }
+            let trimmed = url.hasSuffix("/") ? String(url.dropLast()) : url
+            return .address(url: trimmed, key: key, slots: try entry.integer("parallel", in: 1...1024) ?? 4)
+        }
+        try entry.allow("type", "command", "model", "parallel", "context", "threads", "arguments", "start_timeout")
+        guard let model = try entry.string("model") ?? environment["GEN_MODEL"] else {
+            throw entry.wrong("model", "is missing: name a GGUF file here or in GEN_MODEL, or an `url`")
+        }
+        let command = try entry.string("command") ?? environment["GEN_LLAMA_SERVER"] ?? "llama-server"
+        guard !command.hasPrefix("-"), !model.hasPrefix("-") else {
+            throw entry.wrong("command", "and `model` must not begin with -")
+        }
+        var settings = LlamaServerProcess.Settings(command: command, model: model)
+        settings.parallel = try entry.integer("parallel", in: 1...1024) ?? settings.parallel
+        settings.context = try entry.integer("context", in: 128...1_048_576) ?? settings.context
+        settings.threads = try entry.integer("threads", in: 1...1024)
+        settings.arguments = try entry.strings("arguments") ?? []
+        settings.startTimeout = try entry.duration("start_timeout") ?? settings.startTimeout
+        return .supervised(settings)
+    }
+
+    private static func echo(_ entry: SettingsReader) throws(ConfigurationError) -> EchoBackend.Settings {
+        try entry.allow("type", "chunk_size", "delay", "times", "failure", "parallel")
+        var settings = EchoBackend.Settings()
+        settings.chunkSize = try entry.integer("chunk_size", in: 1...1_000_000) ?? settings.chunkSize
+        settings.delay = try entry.duration("delay") ?? settings.delay
+        settings.times = try entry.integer("times", in: 1...10_000) ?? settings.times
+        settings.capacity = try entry.integer("parallel", in: 1...1024) ?? settings.capacity
+        if let text = try entry.string("failure") {
+            guard let failure = EchoBackend.Failure(rawValue: text) else {
+                let known = EchoBackend.Failure.allCases.map(\.rawValue).joined(separator: ", ")
+                throw entry.wrong("failure", "is not one of \(known)")
+            }
+            settings.failure = failure
+        }
+        return settings
+    }
+}

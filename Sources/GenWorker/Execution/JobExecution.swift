@@ -1,0 +1,119 @@
+import GenShared
+
+/// One delivery from its claim to its end.
+///
+/// Order of effects: decode, claim, run, append, finish, tell `gen:done`; the caller acknowledges last. A crash
+/// between two steps repeats the later ones, which are all harmless to repeat.
+struct JobExecution: Sendable {
+    let services: ExecutionServices
+    let running: RunningJob
+    /// Told once the job is claimed: whether an interactive job may take its slot.
+    let onClaim: @Sendable (_ isPreemptable: Bool) -> Void
+    let delivery: JobDelivery
+
+    /// Preemptions that a batch job suffers before it is left alone.
+    static let preemptionLimit = 3
+
+    func run(_ job: Job) async -> Disposition {
+        // Unguessable is not needed, unique is: a random token names this attempt's right to write.
+        let owner = JobID(atMilliseconds: Timestamp.now.milliseconds).rawValue
+        guard let backend = services.backends.first(where: { $0.kinds.contains(job.kind) }) else {
+            return await reject(job, owner)
+        }
+        let reply: ClaimReply
+        do {
+            reply = try await services.store.claim(
+                job, body: delivery.body, owner: owner, startedFields: startedFields(backend))
+        } catch { return .requeueAndPause("\(error)") }
+        switch reply {
+        case .claimed(let claim): return await execute(job, claim, owner, backend)
+        case .terminal(let state), .ended(let state): return await announce(job, state)
+        case .busy(let left): return await park(left)
+        case .wait(let left): return await park(left)
+        }
+    }
+
+    private func startedFields(_ backend: any GenerationBackend) -> String {
+        var writer = JSONWriter()
+        writer.member("worker", services.workerID)
+        writer.member("backend", backend.name)
+        writer.member("model", ifPresent: backend.model)
+        return writer.text
+    }
+
+    private func park(_ delay: Duration) async -> Disposition {
+        await services.router.retry(delivery, after: delay) ? .acknowledge : .requeueAndPause("RabbitMQ takes no copy")
+    }
+
+    /// Services that wait for many jobs hear of each end at least once: also when this is a redelivery.
+    private func announce(_ job: Job, _ state: JobState) async -> Disposition {
+        do {
+            try await services.store.announce(job.id, state: state, kind: job.kind, tenant: job.tenant)
+            return .acknowledge
+        } catch { return .requeueAndPause("\(error)") }
+    }
+
+    private func reject(_ job: Job, _ owner: String) async -> Disposition {
+        let failure = JobFailure(
+            .unsupported, "no backend of pool \"\(services.pool)\" serves \(job.kind.rawValue) jobs")
+        do {
+            let reply = try await services.store.claim(
+                job, body: delivery.body, owner: owner, startedFields: "\"worker\":\"\(services.workerID)\"")
+            guard case .claimed(let claim) = reply else { return await announceUnlessOpen(job, reply) }
+            let attempt = AttemptEnding(
+                execution: self, job: job, claim: claim, owner: owner,
+                writer: EventWriter(
+                    id: job.id, owner: owner, last: claim.last, store: services.store, running: running))
+            return await attempt.fail(failure, usage: nil)
+        } catch { return .requeueAndPause("\(error)") }
+    }
+
+    private func announceUnlessOpen(_ job: Job, _ reply: ClaimReply) async -> Disposition {
+        switch reply {
+        case .terminal(let state), .ended(let state): await announce(job, state)
+        case .busy(let left), .wait(let left): await park(left)
+        case .claimed: .requeue
+        }
+    }
+
+    private func execute(
+        _ job: Job, _ claim: Claim, _ owner: String, _ backend: any GenerationBackend
+    ) async -> Disposition {
+        onClaim(claim.preempted < Self.preemptionLimit)
+        let running = running
+        services.store.keepLease(job.id, owner: owner) { reply in
+            switch reply {
+            case .ok(isCancelWanted: true): running.abort(.cancelled)
+            case .fenced: running.abort(.fenced)
+            case .ok, .behind: break
+            }
+        }
+        defer { services.store.dropLease(job.id) }
+        if claim.isCancelWanted { running.abort(.cancelled) }
+        running.limitRun(to: .seconds(job.timeoutSeconds))
+        let writer = EventWriter(
+            id: job.id, owner: owner, last: claim.last, store: services.store, running: running)
+        let ending = AttemptEnding(execution: self, job: job, claim: claim, owner: owner, writer: writer)
+        let stream = backend.generate(request(for: job))
+        var attempt = Attempt(job: job, writer: writer, running: running, timers: services.timers)
+        attempt.outputLimit = services.limits.outputBytes
+        let outcome = await attempt.generate(stream)
+        running.stopTimers()
+        let disposition = await ending.conclude(outcome, attempt, stream, queuedMilliseconds: claim.queuedMilliseconds)
+        // The slot is given back only when the backend has freed its own. Not part of the cancelled task: it must
+        // happen just then.
+        await Task { await stream.settle() }.value
+        return disposition
+    }
+
+    private func request(for job: Job) -> GenerationRequest {
+        let template = services.templates[job.kind]
+        var options = template.map { job.options.filled(from: $0.options) } ?? job.options
+        options.maxTokens = options.maxTokens ?? services.limits.maxTokens
+        return GenerationRequest(
+            kind: job.kind,
+            messages: template?.messages(for: job.input)
+                ?? [ConversationMessage(role: .user, content: job.input.text)],
+            options: options, schema: job.input.schema)
+    }
+}

@@ -1,0 +1,148 @@
+import GenShared
+import Synchronization
+
+/// The worker: its backends, its pools, its connections, from start to drain.
+final class WorkerService: Sendable {
+    private let configuration: WorkerConfiguration
+    private let id: String
+    private let registry = JobRegistry()
+    private let connection: RedisConnection
+    private let subscriber: RedisSubscriber
+    private let store: RedisJobStore
+    private let publisher: AMQPPublisher
+    private let http: HTTPClient
+    private let isConsuming = Atomic(false)
+
+    init(configuration: WorkerConfiguration) {
+        self.configuration = configuration
+        let host = HostIdentity.current
+        id = host.workerID
+        let name = "genworker:\(id)"
+        connection = RedisConnection(url: configuration.servers.redis, name: name, scripts: RedisScript.all)
+        subscriber = RedisSubscriber(url: configuration.servers.redis, name: "\(name):control")
+        store = RedisJobStore(connection: connection)
+        publisher = AMQPPublisher(url: configuration.servers.amqp, name: "\(name):publish")
+        http = HTTPClient()
+    }
+
+    func run() async -> ExitCode {
+        let signals = StopSignals()
+        let backends: [String: any GenerationBackend]
+        do { backends = try await startBackends(signals) } catch {
+            if error is CancellationError { return .done }
+            // One line, and the end: a worker that cannot serve must not take jobs from those that can.
+            Terminal.writeError("genworker: \(error)")
+            return .failed
+        }
+        let pools = configuration.pools.map { makePool($0, backends) }
+        await store.startRenewing()
+        await connection.every(.milliseconds(250)) { [registry] in registry.checkTimers() }
+        let control = subscriber.subscribe(JobKeys.control) { [registry] signal in
+            if case .message(let text) = signal, text.hasPrefix("cancel "), let id = JobID(String(text.dropFirst(7))) {
+                registry.cancel(id)
+            }
+        }
+        let presence = WorkerPresence(
+            id: id, connection: connection, registry: registry, pools: configuration.pools, backends: backends)
+        await presence.start()
+        await serve(pools, signals)
+        control.cancel()
+        await presence.end()
+        for backend in backends.values { await backend.stop() }
+        await publisher.close()
+        await subscriber.close()
+        await connection.close()
+        await http.close()
+        Log.info("stopped", ["worker": .string(id)])
+        return .done
+    }
+
+    /// All backends side by side; the first that cannot serve ends the worker, a signal ends the wait.
+    private func startBackends(_ signals: StopSignals) async throws -> [String: any GenerationBackend] {
+        var backends: [String: any GenerationBackend] = [:]
+        for (name, settings) in configuration.backends {
+            backends[name] = try BackendFactory.make(name, settings, http: http)
+        }
+        let used = backends.filter { name, _ in configuration.pools.contains { $0.backends.contains(name) } }
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for backend in used.values {
+                    group.addTask {
+                        Log.info("backend_starting", ["backend": .string(backend.name)])
+                        try await backend.start { _ in }
+                        Log.info(
+                            "backend_ready",
+                            ["backend": .string(backend.name), "model": backend.model.map(JSONValue.string) ?? .null])
+                    }
+                }
+                // A signal during a long load ends the wait; the children are stopped below.
+                group.addTask { if await signals.next() { throw CancellationError() } }
+                for _ in used { try await group.next() }
+                group.cancelAll()
+            }
+        } catch {
+            for backend in used.values { await backend.stop() }
+            throw error
+        }
+        return used
+    }
+
+    private func makePool(
+        _ pool: WorkerConfiguration.Pool, _ backends: [String: any GenerationBackend]
+    ) -> PoolRunner {
+        let serving = pool.backends.compactMap { backends[$0] }
+        // Never more in flight than the backend has slots.
+        let slots = min(pool.slots, serving.map(\.capacity).min() ?? pool.slots)
+        if slots < pool.slots {
+            Log.warning(
+                "slots_reduced",
+                [
+                    "pool": .string(pool.name), "configured": .integer(Int64(pool.slots)),
+                    "slots": .integer(Int64(slots)),
+                ])
+        }
+        let services = ExecutionServices(
+            store: store, router: AMQPRouter(publisher: publisher), backends: serving,
+            templates: configuration.templates, limits: configuration.limits, timers: configuration.timers,
+            workerID: id, pool: pool.name)
+        return PoolRunner(
+            name: pool.name, slots: slots, batchMinSlots: pool.batchMinSlots, services: services, lookUp: store,
+            registry: registry)
+    }
+
+    /// Consumes until a signal comes, then drains.
+    private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async {
+        let link = ConsumerLink(url: configuration.servers.amqp, name: "genworker:\(id)", pools: pools) {
+            [self] state in
+            isConsuming.store(state, ordering: .relaxed)
+            if state { Log.info("ready", ["worker": .string(id), "pools": .array(pools.map { .string($0.name) })]) }
+        }
+        await withTaskGroup(of: Void.self) { group in
+            // Ends when the pools have: its cancellation closes the connection in good order.
+            let consuming = Task { await link.run() }
+            for pool in pools { group.addTask { await pool.run() } }
+            let draining = Task { await drain(pools, signals) }
+            await group.waitForAll()
+            draining.cancel()
+            consuming.cancel()
+            await consuming.value
+        }
+    }
+
+    private func drain(_ pools: [PoolRunner], _ signals: StopSignals) async {
+        guard await signals.next() else { return }
+        Log.info("draining", ["worker": .string(id), "running": .integer(Int64(registry.ids.count))])
+        for pool in pools { pool.post(.drain) }
+        // The end of the drain time, or a second signal, whichever comes first.
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await signals.next() }
+            group.addTask { [configuration] in
+                do { try await Task.sleep(for: configuration.drain) } catch {}
+            }
+            await group.next()
+            group.cancelAll()
+        }
+        guard !Task.isCancelled else { return }
+        for pool in pools { pool.post(.abort) }
+    }
+}
