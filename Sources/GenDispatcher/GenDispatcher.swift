@@ -1,4 +1,86 @@
+import GenShared
+import Glibc
+
+/// The `gendispatcher` program.
 @main
 struct GenDispatcher {
-    static func main() async {}
+    static func main() async {
+        ProcessSetup.run()
+        let words = Array(CommandLine.arguments.dropFirst())
+        var environment: [String: String] = [:]
+        for name in variables { environment[name] = getenv(name).map { String(cString: $0) } }
+        exit(await run(words, environment: environment).rawValue)
+    }
+
+    /// The variables that the program reads.
+    private static let variables = [
+        "GEN_AMQP_URL", "GEN_AMQP_URL_FILE", "GEN_REDIS_URL", "GEN_REDIS_URL_FILE", "GEN_CONFIG", "HOME",
+        "XDG_CONFIG_HOME", "USER",
+    ]
+
+    static let commands: [any DispatcherCommand.Type] = [
+        SetupCommand.self, SubmitCommand.self, WatchCommand.self, StatusCommand.self, ResultCommand.self,
+        CancelCommand.self, DoctorCommand.self,
+    ]
+
+    static func run(_ words: [String], environment: [String: String]) async -> ExitCode {
+        let names = commands.map { $0.specification.name }
+        switch words.first {
+        case "--version":
+            Terminal.write("gendispatcher \(GenVersion.current)\n")
+            return .done
+        case "--help", "-h", "help":
+            Terminal.write(help)
+            return .done
+        case nil: return usage("which command? \(names.joined(separator: ", "))")
+        default: break
+        }
+        guard let command = commands.first(where: { $0.specification.name == words[0] }) else {
+            return usage("unknown command \"\(words[0].prefix(30))\"; known are \(names.joined(separator: ", "))")
+        }
+        do { return try await perform(command, Array(words.dropFirst()), environment) } catch {
+            if let error = error as? UsageError { return usage(error.description, command.specification) }
+            if let error = error as? ConfigurationError { return usage(error.description) }
+            return CommandFailure.report(error)
+        }
+    }
+
+    private static func perform(
+        _ type: any DispatcherCommand.Type, _ words: [String], _ environment: [String: String]
+    ) async throws -> ExitCode {
+        let arguments = try Arguments(words, type.specification)
+        guard !arguments.wantsHelp else {
+            Terminal.write(type.specification.help(program: "gendispatcher") + "\n")
+            return .done
+        }
+        let name = arguments.value("config") ?? environment["GEN_CONFIG"]
+        let file = try ConfigurationFile.load(named: name, environment: environment)
+        let servers = try ServerSettings(environment: environment, file: file)
+        let command = try type.init(arguments)
+        return try await command.run(CommandContext(servers: servers, user: environment["USER"]))
+    }
+
+    private static func usage(_ message: String, _ command: CommandSpecification? = nil) -> ExitCode {
+        let more = command.map { "gendispatcher \($0.name) --help" } ?? "gendispatcher --help"
+        Terminal.writeError("gendispatcher: \(message)\nRun `\(more)` to see how it is used.")
+        return .usage
+    }
+
+    private static var help: String {
+        let lines = commands.map { command in
+            "  \(command.specification.usage(program: "gendispatcher"))\n      \(command.specification.summary)"
+        }
+        return """
+            gendispatcher hands generation jobs to a cluster of workers, and shows what they make while they make it.
+
+            \(lines.joined(separator: "\n"))
+              gendispatcher --version
+
+            `gendispatcher COMMAND --help` tells more, with examples. Servers: GEN_AMQP_URL and GEN_REDIS_URL (or …_FILE
+            with a file that holds the value), else the configuration file, else this machine.
+
+            \(ExitCode.help)
+
+            """
+    }
 }

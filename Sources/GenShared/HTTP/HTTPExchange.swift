@@ -31,46 +31,65 @@ package final class HTTPExchange: Sendable {
 
     /// The status code, once the answer's head has come.
     /// - Throws: `HTTPError`, or `CancellationError` when the task is cancelled.
+    @inline(never)
     package func status() async throws -> Int {
         while true {
             try Task.checkCancellation()
-            let known: Result<Int, HTTPError>? = state.withLock { state in
-                if let status = state.status { return .success(status) }
-                if case .failure(let error) = state.end { return .failure(error) }
-                return state.end == nil ? nil : .failure(HTTPError(.connectionLost, "the answer has no head"))
-            }
-            if let known { return try known.get() }
-            await news { $0.status != nil || $0.end != nil }
+            if let status = try knownStatus() { return status }
+            await news(.head)
         }
     }
 
     /// The next piece of the body; `nil` at its end.
     /// - Throws: `HTTPError` when it ends early, or `CancellationError` when the task is cancelled.
+    @inline(never)
     package func next() async throws -> [UInt8]? {
         while true {
             try Task.checkCancellation()
-            let (piece, end, mustResume) = state.withLock { state -> ([UInt8]?, Result<Void, HTTPError>?, Bool) in
-                guard state.pieces.isEmpty else {
-                    let piece = state.pieces.count == 1 ? state.pieces[0] : Array(state.pieces.joined())
-                    state.pieces = []
-                    state.buffered = 0
-                    defer { state.isPaused = false }
-                    return (piece, nil, state.isPaused)
-                }
-                return (nil, state.end, false)
-            }
-            if mustResume { client.post(.resume(number)) }
-            if let piece { return piece }
-            if let end {
-                try end.get()
-                return nil
-            }
-            await news { !$0.pieces.isEmpty || $0.end != nil }
+            if let piece = takePiece() { return piece }
+            if try hasEnded() { return nil }
+            await news(.body)
         }
+    }
+
+    // The locked parts stand apart from the async ones and are never inlined there: the optimiser of Swift 6.3.1
+    // crashes while splitting the coroutine otherwise.
+
+    @inline(never)
+    private func knownStatus() throws(HTTPError) -> Int? {
+        let (status, end) = state.withLock { ($0.status, $0.end) }
+        if let status { return status }
+        guard let end else { return nil }
+        try end.get()
+        throw HTTPError(.connectionLost, "the answer has no head")
+    }
+
+    @inline(never)
+    private func hasEnded() throws(HTTPError) -> Bool {
+        // Looked at before the pieces are, an end could overtake the last of them.
+        let (end, isDrained) = state.withLock { ($0.end, $0.pieces.isEmpty) }
+        guard let end, isDrained else { return false }
+        try end.get()
+        return true
+    }
+
+    @inline(never)
+    private func takePiece() -> [UInt8]? {
+        let (piece, mustResume) = state.withLock { state -> ([UInt8]?, Bool) in
+            guard !state.pieces.isEmpty else { return (nil, false) }
+            let piece = state.pieces.count == 1 ? state.pieces[0] : Array(state.pieces.joined())
+            state.pieces = []
+            state.buffered = 0
+            defer { state.isPaused = false }
+            return (piece, state.isPaused)
+        }
+        if mustResume { client.post(.resume(number)) }
+        return piece
     }
 
     /// The whole body, at most that many bytes.
     /// - Throws: as `next`; `HTTPError` with `invalid` for a longer one.
+    @inline(never)
     package func body(limit: Int) async throws -> [UInt8] {
         var body: [UInt8] = []
         while let piece = try await next() {
@@ -91,28 +110,44 @@ package final class HTTPExchange: Sendable {
     }
 
     /// Closes the connection and returns when it is closed.
+    @inline(never)
     package func close() async {
         abort()
-        while state.withLock({ $0.end == nil }) { await news(ignoringCancellation: true) { $0.end != nil } }
+        while state.withLock({ $0.end == nil }) { await news(.end) }
+    }
+
+    private enum Wanted {
+        case head
+        case body
+        case end
     }
 
     /// Waits until there may be what the caller wants. A cancelled task closes the connection, whose end is the news.
-    private func news(ignoringCancellation: Bool = false, _ isWanted: (State) -> Bool) async {
+    @inline(never)
+    private func news(_ wanted: Wanted) async {
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let hasNews = state.withLock { state in
-                    if isWanted(state) { return true }
-                    // A second reader would strand the first: let the first look again.
-                    state.reader?.resume()
-                    state.reader = continuation
-                    return false
-                }
-                if hasNews { continuation.resume() }
-            }
+            await withCheckedContinuation { register($0, wanted) }
         } onCancel: {
             // May run before the continuation is registered: it only posts, and the end wakes whoever waits.
-            if !ignoringCancellation { abort() }
+            abort()
         }
+    }
+
+    private func register(_ continuation: CheckedContinuation<Void, Never>, _ wanted: Wanted) {
+        let hasNews = state.withLock { state in
+            let isThere =
+                switch wanted {
+                case .head: state.status != nil
+                case .body: !state.pieces.isEmpty
+                case .end: false
+                }
+            if isThere || state.end != nil { return true }
+            // A second reader would strand the first: let the first look again.
+            state.reader?.resume()
+            state.reader = continuation
+            return false
+        }
+        if hasNews { continuation.resume() }
     }
 
     /// Changes the state and wakes the reader; called on the client's thread.

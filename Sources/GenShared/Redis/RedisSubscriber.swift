@@ -152,7 +152,8 @@ extension RedisSubscriber: PollSource {
     }
 
     private func reconnect() throws(RedisError) {
-        guard !channels.isEmpty, clock.now >= retryAt ?? clock.now else { return }
+        if channels.isEmpty { return }
+        if let retryAt, clock.now < retryAt { return }
         let fresh = try RedisSession.open(url: url, name: name, timeouts: timeouts)
         handle = fresh
         retryAt = nil

@@ -1,0 +1,38 @@
+import GenShared
+
+/// `gendispatcher result`: what came out of a job.
+struct ResultCommand: DispatcherCommand {
+    static let specification = CommandSpecification(
+        "result", arguments: "ID", argumentCount: 1...1,
+        summary: "Prints the result of a completed job. Does not wait: use watch for that.",
+        options: [.init("json", nil, "print the last event as JSON, with usage and times"), .config],
+        examples: ["gendispatcher result 01jd3k8xk2v0q6m9t4c7w5y1za"])
+
+    private let id: JobID
+    private let isJSON: Bool
+
+    init(_ arguments: Arguments) throws {
+        id = try arguments.jobID()
+        isJSON = arguments.has("json")
+    }
+
+    func run(_ context: CommandContext) async throws -> ExitCode {
+        let client = context.makeClient()
+        let record = try await client.record(id)
+        await client.close()
+        guard let record else { throw WatchError.unknownJob }
+        guard let ending = record.ending else {
+            Terminal.writeError(
+                "gendispatcher: job \(id) is \(record.state.rawValue); watch it with: gendispatcher watch \(id)")
+            return .stillRunning
+        }
+        if isJSON {
+            Terminal.write(JobEvent(id: record.last, previous: record.last, content: ending).json + "\n")
+        } else if case .completed(let completion) = ending {
+            Terminal.write((Terminal.isInteractive ? TerminalText.safe(completion.result) : completion.result) + "\n")
+        } else {
+            Terminal.writeError(EndingLine.text(ending, id: id))
+        }
+        return record.state.exitCode
+    }
+}

@@ -1,0 +1,95 @@
+import GenShared
+
+/// `gendispatcher submit`: hands in a job, and shows it if asked.
+struct SubmitCommand: DispatcherCommand {
+    static let specification = CommandSpecification(
+        "submit", arguments: "KIND [TEXT | -]", argumentCount: 1...2,
+        summary:
+            "Hands in a job (slogan, rewrite, reply, image) and prints its id. - reads the text from standard input.",
+        options: [
+            .init("stream", nil, "show the text while it is made"),
+            .init("wait", nil, "wait for the end and print the result"),
+            .init("json", nil, "with --stream or --wait: print events as JSON, one a line"),
+        ] + JobArguments.options + [
+            .init("messages", "FILE", "earlier turns of the conversation: a JSON array of {role, content}"),
+            .init("lane", "LANE", "interactive (default) or batch"),
+            .init("pool", "NAME", "the pool that serves it (default: that of its kind)"),
+            .init("id", "ID", "the job's id (default: a new one)"),
+            .init("tenant", "NAME", "a label for whoever owns the job"),
+            .init("expires-in", "TIME", "give up unless it runs within this time"),
+            .init("timeout", "TIME", "how long an attempt may take (default 10m, at most 20m)"),
+            .init("deadline", "TIME", "how long accepting may take (default 10s)"),
+            .init("wait-for", "TIME", "how long to watch (default: without end)"),
+            .init("cancel-on-interrupt", nil, "Ctrl-C cancels the job instead of leaving it running"), .config,
+        ],
+        examples: [
+            "gendispatcher submit slogan \"coffee shop\" --stream",
+            "gendispatcher submit rewrite \"The bus was late again\" --style haiku --wait",
+            "gendispatcher submit reply - --stream < message.txt",
+            "gendispatcher submit slogan \"bakery\" --option temperature=0.2 --option max_tokens=32",
+        ])
+
+    private let job: Job
+    private let shows: Bool
+    private let style: WatchStyle
+    private let deadline: Duration
+    private let watchLimit: Duration?
+    private let cancelsOnInterrupt: Bool
+
+    init(_ arguments: Arguments) throws {
+        guard !(arguments.has("stream") && arguments.has("wait")) else {
+            throw UsageError("--stream and --wait exclude each other")
+        }
+        shows = arguments.has("stream") || arguments.has("wait")
+        guard shows || !arguments.has("json") else { throw UsageError("--json needs --stream or --wait") }
+        style =
+            arguments.has("json") ? (arguments.has("wait") ? .jsonEnd : .json) : arguments.has("wait") ? .result : .text
+        deadline = try arguments.duration("deadline") ?? .seconds(10)
+        watchLimit = try arguments.duration("wait-for")
+        cancelsOnInterrupt = arguments.has("cancel-on-interrupt")
+        job = try Self.job(arguments)
+    }
+
+    private static func job(_ arguments: Arguments) throws(UsageError) -> Job {
+        // Everything else is checked first: standard input may be long in coming.
+        let kind = arguments.positionals[0]
+        let id = try arguments.value("id").map { text throws(UsageError) in try arguments.jobID(text) }
+        _ = try JobArguments.job(arguments, kind: kind, text: "check", id: id)
+        let text = try InputText.read(arguments.positionals.count == 2 ? arguments.positionals[1] : nil)
+        var job = try JobArguments.job(arguments, kind: kind, text: text, id: id)
+        if let path = arguments.value("messages") { job.input.messages = try ConversationFile.read(path) }
+        if let text = arguments.value("lane") {
+            guard let lane = Lane(rawValue: text) else { throw UsageError("--lane must be interactive or batch") }
+            job.lane = lane
+        }
+        if let pool = arguments.value("pool") {
+            guard Job.isPoolName(pool) else {
+                throw UsageError("--pool: a pool's name has 1 to 32 letters, digits, _ or -")
+            }
+            job.pool = pool
+        }
+        job.tenant = arguments.value("tenant") ?? job.tenant
+        if let limit = try arguments.duration("timeout") { job.timeoutSeconds = max(1, limit.milliseconds / 1000) }
+        if let life = try arguments.duration("expires-in") {
+            job.expiresAt = Timestamp(milliseconds: Timestamp.now.milliseconds + Int64(life.milliseconds))
+        }
+        do throws(JobRejection) { _ = try Job(body: job.body) } catch { throw UsageError("\(error)") }
+        return job
+    }
+
+    func run(_ context: CommandContext) async throws -> ExitCode {
+        let client = context.makeClient()
+        try await client.submit(job, deadline: deadline)
+        guard shows else {
+            Terminal.write("\(job.id)\n")
+            await client.close()
+            return .done
+        }
+        var session = WatchSession(client: client, id: job.id, style: style)
+        session.limit = watchLimit
+        session.cancelsOnInterrupt = cancelsOnInterrupt
+        session.pool = job.pool
+        session.by = context.user.map { "gendispatcher (\($0))" } ?? "gendispatcher"
+        return try await session.run()
+    }
+}
