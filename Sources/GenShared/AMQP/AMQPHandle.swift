@@ -73,9 +73,12 @@ final class AMQPHandle {
         var call = timeval(timeouts.call)
         amqp_set_handshake_timeout(state, &connect)
         amqp_set_rpc_timeout(state, &call)
+        errno = 0
         let result = amqp_socket_open_noblock(socket, url.host, Int32(url.port), &connect)
         guard result == AMQP_STATUS_OK.rawValue else {
-            throw AMQPError(.unreachable, "cannot reach RabbitMQ at \(url.place): \(Self.text(result))")
+            // The library's own word is only "socket error"; the system knows why.
+            let reason = errno == 0 ? Self.text(result) : String(cString: strerror(errno))
+            throw AMQPError(.unreachable, "cannot reach RabbitMQ at \(url.place): \(reason)")
         }
         // A child process must not inherit the socket, or the broker would not see us go.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)

@@ -97,11 +97,10 @@ struct WatchMachine {
                 rest = rest.dropFirst()
             } else if record.last != last || !events.isEmpty {
                 // The log does not begin where it should: it was trimmed, lost, or has run out.
-                if events.isEmpty, record.last > last, let ending = record.ending {
-                    return actions + showEnding(ending, record)
-                }
                 actions.append(.showHistoryLost)
                 last = .queued
+                // What is there at all is seen from the start on.
+                if events.isEmpty { return actions + read() }
             }
         }
         if record.ending != nil, record.last == last {
@@ -163,7 +162,6 @@ struct WatchMachine {
 
     /// The log is gone: the record's end is shown as one event.
     private mutating func showEnding(_ ending: JobEvent.Content, _ record: JobRecord) -> [Action] {
-        let lostSome: [Action] = last > .queued ? [.showHistoryLost] : []
-        return lostSome + show(JobEvent(id: record.last, previous: last, content: ending))
+        show(JobEvent(id: record.last, previous: last, content: ending))
     }
 }

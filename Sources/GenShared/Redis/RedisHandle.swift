@@ -20,8 +20,8 @@ final class RedisHandle {
         }
         self.context = context
         guard context.pointee.err == 0 else {
+            // The context is freed by deinit, which runs also for an object whose init throws this late.
             let reason = Self.errorText(context)
-            redisFree(context)
             throw RedisError(.unreachable, "cannot reach Redis at \(host):\(port): \(reason)")
         }
         // A child process must not inherit the socket, or the server would not see us go.

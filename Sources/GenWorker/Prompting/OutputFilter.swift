@@ -33,9 +33,14 @@ struct OutputFilter {
     private static let startLimit = 48
     private static let labels = [
         "slogan", "tagline", "rewritten text", "rewritten draft", "rewritten version", "rewrite", "rewritten", "reply",
-        "response", "answer", "draft", "text", "message", "here is the slogan", "here's the slogan", "here is a slogan",
-        "here is the rewritten draft", "here is the rewritten text", "here is the reply", "here is a reply",
+        "response", "answer", "draft", "text", "message",
     ]
+    /// How chatty models begin before they answer; held back up to a colon, or this many characters.
+    private static let leadIns = ["here is ", "here's ", "here are ", "sure, here", "sure! here", "certainly"]
+    private static let leadInWords = [
+        "slogan", "tagline", "draft", "text", "version", "reply", "rewrit", "response", "message", "answer",
+    ]
+    private static let leadInLimit = 96
     private static let quotes: [Character: Set<Character>] = [
         "\"": ["\""], "\u{201C}": ["\u{201D}", "\u{201C}"], "\u{201E}": ["\u{201C}", "\u{201D}"],
         "\u{00AB}": ["\u{00BB}"],
@@ -105,6 +110,7 @@ struct OutputFilter {
     }
 
     private mutating func removeLabel(isWhole: Bool) -> Label {
+        if let label = removeLeadIn(isWhole: isWhole) { return label }
         let start = held.prefix(Self.startLimit)
         if let colon = start.firstIndex(of: ":") {
             let words = start[..<colon].lowercased().filter { !"*_\"#".contains($0) }
@@ -121,6 +127,24 @@ struct OutputFilter {
         // Only a start that may still grow into a label is worth waiting for.
         let words = start.lowercased().filter { !"*_\"#".contains($0) }
         return Self.labels.contains { $0.hasPrefix(words) || words.trimmingSpaces == $0 } ? .undecided : .none
+    }
+
+    /// A first line such as "Here is a slogan for your shop:", however it goes on.
+    /// - Returns: `nil` where none begins here.
+    private mutating func removeLeadIn(isWhole: Bool) -> Label? {
+        let line = held.prefix { !$0.isNewline }.prefix(Self.leadInLimit)
+        let start = line.lowercased().replacing("\u{2019}", with: "'")
+        let begins = Self.leadIns.contains { start.hasPrefix($0) }
+        if let colon = line.firstIndex(of: ":"), begins {
+            // "Here is the thing: I am late" is text; a lead-in names what follows.
+            let words = start.prefix { $0 != ":" }
+            guard Self.leadInWords.contains(where: { words.contains($0) }) else { return nil }
+            held = String(held[held.index(after: colon)...])
+            return .removed
+        }
+        let isOpen = !isWhole && line.count < Self.leadInLimit && line.count == held.count
+        let mayBegin = begins || Self.leadIns.contains { $0.hasPrefix(start) }
+        return isOpen && mayBegin ? .undecided : nil
     }
 
     /// The length of a list mark (`1. `, `- `, `# `) at the start; `.some(nil)` where more is needed to know.
