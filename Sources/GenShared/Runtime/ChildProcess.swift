@@ -96,12 +96,17 @@ package actor ChildProcess {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A group of its own: Ctrl-C at the terminal is ours to pass on, in the right order. No signal is ignored.
+        // A group of its own: Ctrl-C at the terminal is ours to pass on, in the right order. No signal is ignored or
+        // blocked: Dispatch blocks those that it watches, and a child that inherits that never hears SIGTERM.
         var defaults = sigset_t()
         sigfillset(&defaults)
         posix_spawnattr_setsigdefault(&attributes, &defaults)
+        var blocked = sigset_t()
+        sigemptyset(&blocked)
+        posix_spawnattr_setsigmask(&attributes, &blocked)
         posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
 
         let argv = words.map { strdup($0) } + [nil]
         let envp = variables.map { strdup($0) } + [nil]

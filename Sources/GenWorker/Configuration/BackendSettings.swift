@@ -17,7 +17,7 @@ enum BackendSettings {
         _ entry: SettingsReader, _ environment: [String: String]
     ) throws(ConfigurationError) -> LlamaServerBackend.Place {
         if let url = try entry.string("url") {
-            try entry.allow("type", "url", "api_key_file", "parallel")
+            try entry.allow("type", "url", "api_key_file", "parallel", "start_timeout")
             guard url.hasPrefix("http://") || url.hasPrefix("https://"), !url.contains(where: \.isWhitespace) else {
                 throw entry.wrong("url", "must begin with http:// or https://")
             }
@@ -26,7 +26,9 @@ enum BackendSettings {
                 key = try ServerSettings.value("api_key", ["api_key_FILE": path]).map(Secret.init)
             }
             let trimmed = url.hasSuffix("/") ? String(url.dropLast()) : url
-            return .address(url: trimmed, key: key, slots: try entry.integer("parallel", in: 1...1024) ?? 4)
+            return .address(
+                url: trimmed, key: key, slots: try entry.integer("parallel", in: 1...1024) ?? 4,
+                startTimeout: try entry.duration("start_timeout") ?? .seconds(10))
         }
         try entry.allow("type", "command", "model", "parallel", "context", "threads", "arguments", "start_timeout")
         guard let model = try entry.string("model") ?? environment["GEN_MODEL"] else {

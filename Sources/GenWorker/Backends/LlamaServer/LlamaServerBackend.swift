@@ -5,7 +5,7 @@ import Synchronization
 final class LlamaServerBackend: GenerationBackend {
     enum Place: Sendable {
         case supervised(LlamaServerProcess.Settings)
-        case address(url: String, key: Secret?, slots: Int)
+        case address(url: String, key: Secret?, slots: Int, startTimeout: Duration)
     }
 
     private struct State {
@@ -18,6 +18,7 @@ final class LlamaServerBackend: GenerationBackend {
     let capacity: Int
     let client: LlamaServerClient
     private let process: LlamaServerProcess?
+    private let startTimeout: Duration
     private let state = Mutex(State())
 
     init(name: String, place: Place, http: HTTPClient) throws(JobFailure) {
@@ -32,10 +33,12 @@ final class LlamaServerBackend: GenerationBackend {
             client = LlamaServerClient(name: name, baseURL: "http://127.0.0.1:\(port)", key: Secret(key), http: http)
             process = LlamaServerProcess(client: client, settings: settings, port: port, key: key)
             capacity = settings.parallel
-        case .address(let url, let key, let slots):
+            startTimeout = settings.startTimeout
+        case .address(let url, let key, let slots, let limit):
             client = LlamaServerClient(name: name, baseURL: url, key: key, http: http)
             process = nil
             capacity = slots
+            startTimeout = limit
         }
     }
 
@@ -59,19 +62,20 @@ final class LlamaServerBackend: GenerationBackend {
         state.withLock { $0.model = properties.model }
     }
 
-    /// A server of somebody else's may be loading its model; one that is away is an error at once.
+    /// A server of somebody else's may be loading its model, or may be started at the same moment as we are.
     private func waitForServer(_ progress: @Sendable (Progress) -> Void) async throws {
+        let deadline = ContinuousClock.now + startTimeout
         while true {
             switch try await client.health() {
             case .ready: return
-            case .loading:
-                progress(Progress(phase: .loading))
-                try await Task.sleep(for: .milliseconds(250))
-            case .away(let reason):
+            case .loading: progress(Progress(phase: .loading))
+            case .away(let reason) where ContinuousClock.now >= deadline:
                 throw JobFailure(
                     .unavailable, "\(name) at \(client.baseURL) does not answer: \(reason)", backend: name,
                     isRetryable: true)
+            case .away: break
             }
+            try await Task.sleep(for: .milliseconds(250))
         }
     }
 
