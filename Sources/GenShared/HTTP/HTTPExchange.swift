@@ -34,7 +34,7 @@ package final class HTTPExchange: Sendable {
     @inline(never)
     package func status() async throws -> Int {
         while true {
-            try Task.checkCancellation()
+            try endIfCancelled()
             if let status = try knownStatus() { return status }
             await news(.head)
         }
@@ -45,7 +45,7 @@ package final class HTTPExchange: Sendable {
     @inline(never)
     package func next() async throws -> [UInt8]? {
         while true {
-            try Task.checkCancellation()
+            try endIfCancelled()
             if let piece = takePiece() { return piece }
             if try hasEnded() { return nil }
             await news(.body)
@@ -54,6 +54,13 @@ package final class HTTPExchange: Sendable {
 
     // The locked parts stand apart from the async ones and are never inlined there: the optimiser of Swift 6.3.1
     // crashes while splitting the coroutine otherwise.
+
+    /// A task that is cancelled before it waits must close the connection, too.
+    private func endIfCancelled() throws(CancellationError) {
+        guard Task.isCancelled else { return }
+        abort()
+        throw CancellationError()
+    }
 
     @inline(never)
     private func knownStatus() throws(HTTPError) -> Int? {
