@@ -28,6 +28,9 @@ let package = Package(
         .executableTarget(name: "GenWorker", dependencies: ["GenShared"], swiftSettings: settings),
         .executableTarget(name: "GenDispatcher", dependencies: ["GenShared"], swiftSettings: settings),
 
+        .executableTarget(
+            name: "RuntimeFigures", dependencies: ["GenShared"], path: "bench/RuntimeFigures", swiftSettings: settings),
+
         .target(
             name: "GenTestSupport", dependencies: ["GenShared"], path: "Tests/GenTestSupport", swiftSettings: settings),
         .testTarget(name: "GenSharedTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),

@@ -150,7 +150,11 @@ package actor AMQPConnection {
     ) throws(AMQPError) -> Value {
         guard let handle else { throw error }
         watch?.begin()
-        defer { watch?.end() }
+        let channelNumber = handle.channelNumber
+        defer {
+            watch?.end()
+            if handle.channelNumber != channelNumber { forgetPublications() }
+        }
         do throws(AMQPError) { return try body(handle) } catch {
             // The broker closed the channel, or the socket is gone: either way nothing works on it any more.
             lose(error)
@@ -243,6 +247,14 @@ extension AMQPConnection: PollSource {
             publication.completion(outcome(reason.map(PublishOutcome.returned) ?? .confirmed))
         }
         if isMultiple { lastSettled = max(lastSettled, tag) }
+    }
+
+    /// The channel is another now: what it had not confirmed will never be.
+    private func forgetPublications() {
+        for publication in unconfirmed.values { publication.completion(.unknown("the channel was closed")) }
+        unconfirmed = [:]
+        returned = [:]
+        (lastPublished, lastSettled) = (0, 0)
     }
 
     private func expirePublications() {

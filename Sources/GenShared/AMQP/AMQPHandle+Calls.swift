@@ -5,6 +5,7 @@ extension AMQPHandle {
     func selectConfirms() throws(AMQPError) {
         amqp_confirm_select(state, Self.channel)
         try checkReply("asking for confirms")
+        confirms = true
     }
 
     /// Consumes a queue with manual acknowledgement, at most `prefetch` deliveries at a time.
@@ -159,5 +160,8 @@ extension AMQPHandle {
         }
         amqp_channel_open(state, Self.channel)
         try checkReply("opening a channel again")
+        // A new channel confirms nothing until it is asked to, and counts from 1 again.
+        channelNumber += 1
+        if confirms { try selectConfirms() }
     }
 }

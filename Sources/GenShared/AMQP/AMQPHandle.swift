@@ -15,6 +15,10 @@ final class AMQPHandle {
     let state: amqp_connection_state_t
     /// The broker's version, such as `3.10.8`.
     private(set) var serverVersion = ""
+    /// Whether the channel confirms what is published.
+    var confirms = false
+    /// Grows when the channel is opened again: tags of the one before are void.
+    var channelNumber = 0
     private var isUsable = true
 
     /// Connects, logs in and opens the channel; blocks at most for the timeouts.
