@@ -117,6 +117,19 @@ struct LlamaServerTests {
         for child in children { try await expectGone(child) }
     }
 
+    @Test("a server that dies is started again; a job that comes meanwhile hears that the model loads, and completes")
+    func restarted() async throws {
+        try await withWorker(backend: Server.wheel.backend()) { worker in
+            let children = try childProcesses(of: worker.program.processID)
+            for child in children { kill(child, SIGKILL) }
+            try await worker.program.waitFor("backend_exited")
+            let shown = try await dispatcher(
+                "submit", "slogan", "phoenix", "--stream", "--json", "--option", "max_tokens=8", "--pool", worker.pool)
+            #expect(shown.status == 0)
+            #expect(shown.output.contains(#""phase":"loading""#))
+        }
+    }
+
     @Test("a stopped worker stops its server, and exits 0", arguments: Server.allCases)
     func stops(_ server: Server) async throws {
         let worker = try await WorkerProgram.start(pool: TestEnvironment.uniqueName("t"), backend: server.backend())

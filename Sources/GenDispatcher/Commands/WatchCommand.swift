@@ -36,7 +36,10 @@ struct WatchCommand: DispatcherCommand {
     }
 
     func run(_ context: CommandContext) async throws -> ExitCode {
-        var session = WatchSession(client: context.makeClient(), id: id, style: style)
+        let client = context.makeClient()
+        // A watch waits for a Redis that goes away, but one that is not there at all is an error to tell at once.
+        _ = try await client.record(id)
+        var session = WatchSession(client: client, id: id, style: style)
         session.start = start
         session.waitForJob = waitForJob
         session.limit = limit

@@ -14,7 +14,9 @@ enum WatchStyle: Sendable {
     case silent
 }
 
-/// Turns events into what is written. Pure: writing is the caller's.
+/// Turns events into what is written.
+///
+/// Pure: writing is the caller's.
 struct WatchRenderer {
     struct Output: Equatable {
         /// For standard output.

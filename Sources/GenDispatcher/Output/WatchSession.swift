@@ -1,4 +1,5 @@
 import GenShared
+import Synchronization
 
 /// Watches one job for a command: shows it, minds the clock, Ctrl-C, and whether anybody serves it at all.
 struct WatchSession: Sendable {
@@ -52,7 +53,8 @@ struct WatchSession: Sendable {
 
     private func show() async throws -> Outcome {
         var renderer = WatchRenderer(style: style, isTerminal: Terminal.isInteractive)
-        let watch = client.watch(id, from: start, waitForJob: waitForJob)
+        let troubles = TroubleNotice(isSilent: style == .silent)
+        let watch = client.watch(id, from: start, waitForJob: waitForJob) { troubles.tell($0) }
         for try await item in watch {
             let output = renderer.render(item, id: id)
             if !output.text.isEmpty, !Terminal.write(output.text) { return .outputClosed }
@@ -102,5 +104,23 @@ struct WatchSession: Sendable {
             // Cancelled, or Redis is away, which the watch itself reports.
         }
         return nil
+    }
+}
+
+/// Says once in a while that the servers are away: the watch goes on by itself when they are back.
+private final class TroubleNotice: Sendable {
+    private let lastTold = Mutex<ContinuousClock.Instant?>(nil)
+    private let isSilent: Bool
+
+    init(isSilent: Bool) { self.isSilent = isSilent }
+
+    func tell(_ reason: String) {
+        let now = ContinuousClock.now
+        let isNew = lastTold.withLock { last in
+            if let last, now - last < .seconds(30) { return false }
+            last = now
+            return true
+        }
+        if isNew, !isSilent { Terminal.writeError("gendispatcher: waiting: \(TerminalText.safe(reason))") }
     }
 }

@@ -119,8 +119,9 @@ package actor AMQPConnection {
     /// Hands a delivery back; on a lost connection the broker has done so itself.
     package nonisolated func requeue(_ tag: UInt64) { post(.requeue(tag)) }
 
-    /// Publishes a message and waits for its confirm, at most that long. Cancellation does not shorten the wait: a
-    /// message that was sent may be taken in any case.
+    /// Publishes a message and waits for its confirm, at most that long.
+    ///
+    /// Cancellation does not shorten the wait: a message that was sent may be taken in any case.
     package nonisolated func publish(_ message: AMQPMessage, within limit: Duration) async -> PublishOutcome {
         let deadline = clock.now + limit
         return await withCheckedContinuation { continuation in

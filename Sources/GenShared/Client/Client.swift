@@ -10,7 +10,9 @@ public final class Client: Sendable {
     private let hub: WatchHub
     let limits: JobLimits
 
-    /// A client for these servers. Nothing is connected yet.
+    /// A client for these servers.
+    ///
+    /// Nothing is connected yet.
     /// - Parameter name: shown in the servers' lists of connections.
     public init(amqp: AMQPURL, redis: RedisURL, limits: JobLimits = JobLimits(), name: String = "gencluster client") {
         ProcessSetup.run()
@@ -37,14 +39,18 @@ public final class Client: Sendable {
         JobWatch(hub: hub, id: id, start: start, waitForJob: waitForJob, onTrouble: onTrouble)
     }
 
-    /// Asks for a job's end; idempotent. Where a worker runs it, the end comes as an event a moment later.
+    /// Asks for a job's end; idempotent.
+    ///
+    /// Where a worker runs it, the end comes as an event a moment later.
     /// - Parameter by: who asks; shown in the `cancelled` event.
     /// - Throws: `StoreError`. When it is thrown, the cancel may or may not have been taken: repeat it.
     public func cancel(_ id: JobID, by: String) async throws -> CancelReply {
         try await store.cancel(id, by: by)
     }
 
-    /// What is known of a job; `nil` where there is none, or no longer. Marks a job as expired whose time is over.
+    /// What is known of a job; `nil` where there is none, or no longer.
+    ///
+    /// Marks a job as expired whose time is over.
     /// - Throws: `StoreError`.
     public func record(_ id: JobID) async throws -> JobRecord? {
         let record = try await store.record(id)

@@ -90,7 +90,9 @@ package struct SettingsReader {
 
 /// Times as people write them.
 package enum DurationText {
-    /// Reads `250ms`, `30s`, `1.5s`, `5m`, `2h`, `1d`; a bare number counts seconds. At most 30 days.
+    /// Reads `250ms`, `30s`, `1.5s`, `5m`, `2h`, `1d`; a bare number counts seconds.
+    ///
+    /// At most 30 days.
     package static func parse(_ text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         guard !digits.isEmpty, digits.utf8.count <= 12, let number = Double(digits) else { return nil }

@@ -32,7 +32,9 @@ package actor HTTPClient {
 
     isolated deinit { shutDown() }
 
-    /// Starts a request. Nothing is awaited here: status and body come through the exchange.
+    /// Starts a request.
+    ///
+    /// Nothing is awaited here: status and body come through the exchange.
     package nonisolated func start(_ request: HTTPRequest) -> HTTPExchange {
         let number = numbers.add(1, ordering: .relaxed).newValue
         let exchange = HTTPExchange(client: self, number: number)

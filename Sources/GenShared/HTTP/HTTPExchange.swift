@@ -129,7 +129,9 @@ package final class HTTPExchange: Sendable {
         case end
     }
 
-    /// Waits until there may be what the caller wants. A cancelled task closes the connection, whose end is the news.
+    /// Waits until there may be what the caller wants.
+    ///
+    /// A cancelled task closes the connection, whose end is the news.
     @inline(never)
     private func news(_ wanted: Wanted) async {
         await withTaskCancellationHandler {

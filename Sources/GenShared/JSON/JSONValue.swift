@@ -96,7 +96,9 @@ public struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         for (key, value) in elements { self[key] = value }
     }
 
-    /// The value of that name. Setting `nil` removes the member.
+    /// The value of that name. Settin
+    ///
+    /// Setting removes the member.
     public subscript(key: String) -> JSONValue? {
         get { members.first { $0.key == key }?.value }
         set {

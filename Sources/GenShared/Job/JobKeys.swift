@@ -1,5 +1,6 @@
-/// Every name that gencluster uses in Redis, made in one place. A job's keys share a hash tag (literal braces), so
-/// that they stand in one slot of a Redis Cluster.
+/// Every name that gencluster uses in Redis, made in one place.
+///
+/// A job's keys share a hash tag (literal braces), so that they stand in one slot of a Redis Cluster.
 public struct JobKeys: Sendable {
     /// The pub/sub channel: every event as it happens.
     public let channel: String

@@ -1,7 +1,9 @@
 import Glibc
 import Synchronization
 
-/// Structured logs: one JSON object a line on standard error. Never model text, never a secret.
+/// Structured logs: one JSON object a line on standard error.
+///
+/// Never model text, never a secret.
 package enum Log {
     package enum Level: String, Sendable, CaseIterable {
         case debug

@@ -1,4 +1,6 @@
-/// The store of jobs as a worker sees it. Every write carries the owner's token: a stale owner is refused.
+/// The store of jobs as a worker sees it.
+///
+/// Every write carries the owner's token: a stale owner is refused.
 package protocol ExecutionStore: Sendable {
     /// Takes the lease for one attempt, or says why not. Makes the record where another client's message has none.
     /// - Throws: `StoreError`.

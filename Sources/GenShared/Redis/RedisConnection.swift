@@ -72,8 +72,10 @@ package actor RedisConnection {
         executor.wake()
     }
 
-    /// Sends a command and waits for its reply. An error reply is thrown. Cancellation of the task does not shorten
-    /// the wait, which the timeouts bound: a command that was sent runs in any case.
+    /// Sends a command and waits for its reply.
+    ///
+    /// An error reply is thrown. Cancellation of the task does not shorten the wait, which the timeouts bound: a
+    /// command that was sent runs in any case.
     package nonisolated func send(_ command: RedisCommand) async throws(RedisError) -> RedisReply {
         let result: Result<RedisReply, RedisError> = await withCheckedContinuation { continuation in
             post(command) { continuation.resume(returning: $0) }

@@ -70,7 +70,9 @@ package actor RedisSubscriber {
         executor.poll(self)
     }
 
-    /// Listens to a channel. The listener is called on the subscriber's thread and must not block.
+    /// Listens to a channel.
+    ///
+    /// The listener is called on the subscriber's thread and must not block.
     package nonisolated func subscribe(_ channel: String, _ listener: @escaping Listener) -> ChannelSubscription {
         let number = numbers.add(1, ordering: .relaxed).newValue
         guard mailbox.post(.add(channel: channel, number: number, listener: listener)) else {

@@ -29,8 +29,9 @@ package final class PinnedExecutor: SerialExecutor {
         core.setSource(source)
     }
 
-    /// Makes the loop turn: its sources look at what was posted to them. Safe from any thread, costs no system call
-    /// while the thread is awake.
+    /// Makes the loop turn: its sources look at what was posted to them.
+    ///
+    /// Safe from any thread, costs no system call while the thread is awake.
     package func wake() { core.wake() }
 
     package func enqueue(_ job: consuming ExecutorJob) {

@@ -1,7 +1,9 @@
 import Glibc
 
 extension Timestamp {
-    /// This moment by the machine's clock. Ages of leases are never judged by it: Redis' own clock counts there.
+    /// This moment by the machine's clock.
+    ///
+    /// Ages of leases are never judged by it: Redis' own clock counts there.
     package static var now: Timestamp {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

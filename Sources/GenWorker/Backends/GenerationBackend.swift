@@ -45,7 +45,9 @@ enum GenerationEvent: Sendable, Equatable {
     case finished(FinishReason, Usage?, tokensPerSecond: Double?)
 }
 
-/// One generation under way, read by one task. Pull-based: what is not read is not sent for long.
+/// One generation under way, read by one task.
+///
+/// Pull-based: what is not read is not sent for long.
 protocol GenerationStream: Sendable {
     /// The next event; `nil` after `finished`.
     /// - Throws: `JobFailure`; `CancellationError` when the task is cancelled, which ends the generation.

@@ -1,6 +1,6 @@
 import GenShared
 
-/// `genworker doctor`: does each backend answer?
+/// `genworker doctor`: asks each backend whether it answers.
 enum DoctorCommand {
     static let specification = CommandSpecification(
         "doctor", summary: "Starts each backend of the configuration and asks it for one token. Needs no other server.",

@@ -1,7 +1,9 @@
 import GenShared
 import Synchronization
 
-/// Lets a connection's listener name the connection that it was made with. Weak: the listener is held by it.
+/// Lets a connection's listener name the connection that it was made with.
+///
+/// Weak: the listener is held by it.
 final class ConnectionReference: Sendable {
     private struct Weak {
         weak var connection: AMQPConnection?

@@ -120,7 +120,9 @@ final class PoolRunner: Sendable {
 
     // MARK: Deliveries
 
-    /// Reads a delivery. What is no job goes to the dead queue; what runs here already only changes its tag.
+    /// Reads a delivery.
+    ///
+    /// What is no job goes to the dead queue; what runs here already only changes its tag.
     private func accept(
         _ delivery: AMQPDelivery, _ lane: Lane, _ origin: AMQPConnection, _ held: inout [LaneMachine.Ticket: Held],
         _ nextTicket: inout UInt64

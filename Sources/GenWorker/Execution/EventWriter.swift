@@ -42,7 +42,9 @@ final class EventWriter: Sendable {
         state = Mutex(State(last: last, stored: last))
     }
 
-    /// Takes the next content. Returns at once unless the store is far behind.
+    /// Takes the next content.
+    ///
+    /// Returns at once unless the store is far behind.
     func write(_ content: JobEvent.Content) async {
         let (batch, isFull) = state.withLock { state in
             Self.join(content, to: &state)

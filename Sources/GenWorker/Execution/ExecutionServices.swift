@@ -14,7 +14,9 @@ struct ExecutionServices: Sendable {
     let pool: String
 }
 
-/// Timers of one attempt beside its own timeout. curl's low-speed limit is no use here: keep-alive comments defeat it.
+/// Timers of one attempt beside its own timeout.
+///
+/// curl's low-speed limit is no use here: keep-alive comments defeat it.
 struct ExecutionTimers: Sendable, Equatable {
     /// To the first event of the backend; a busy server reads long prompts first.
     var firstEvent: Duration = .seconds(120)

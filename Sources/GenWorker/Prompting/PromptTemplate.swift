@@ -4,7 +4,9 @@ import GenShared
 ///
 /// The system text is the same for all jobs of a kind, so that the server's prompt cache can keep it.
 struct PromptTemplate: Sendable, Equatable {
-    /// The rules. Constant: nothing is filled in.
+    /// The rules.
+    ///
+    /// Constant: nothing is filled in.
     var system: String
     /// The request; `{text}` and `{style}` are filled in.
     var user: String

@@ -1,7 +1,9 @@
 import Foundation
 package import GenShared
 
-/// Where the real parts are; `ops/test` starts them and sets these variables. A missing one is a failure, not a skip.
+/// Where the real parts are; `ops/test` starts them and sets these variables.
+///
+/// A missing one is a failure, not a skip.
 package enum TestEnvironment {
     /// Thrown where a variable is missing.
     package struct Missing: Error, CustomStringConvertible {

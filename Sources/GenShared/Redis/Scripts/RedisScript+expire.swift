@@ -1,5 +1,7 @@
 extension RedisScript {
-    /// Ends a waiting job whose time is over. Whoever sees it first, worker, watcher or `status`, calls this.
+    /// Ends a waiting job whose time is over. Whoever
+    ///
+    /// Whoever sees it first, worker, watcher or , calls this.
     ///
     /// Replies: `expired`; `alive <state>`; `missing`.
     static let expire = RedisScript(

@@ -1,6 +1,7 @@
 extension RedisScript {
-    /// Ends a running job: last events, state, result and terminal event in one step. A cancel that came just before
-    /// wins: the job is cancelled, whatever its end would have been.
+    /// Ends a running job: last events, state, result and terminal event in one step.
+    ///
+    /// A cancel that came just before wins: the job is cancelled, whatever its end would have been.
     ///
     /// ARGV: 2 owner, 3 last event before these, 4 state, 5 members of the terminal event, 6 usage (JSON, or empty),
     /// 7 count of events, then id and JSON of each, then names and values for the record.

@@ -1,5 +1,7 @@
 extension RedisScript {
-    /// Gives a running job back for another attempt. A cancel that came just before wins.
+    /// Gives a running job back for another attempt.
+    ///
+    /// A cancel that came just before wins.
     ///
     /// ARGV: 2 owner, 3 last event, 4 what counts (`failures`, `preempted`, or empty), 5 delay until the next attempt
     /// (ms), 6 members of the `retrying` event, 7 usage so far (JSON, or empty).

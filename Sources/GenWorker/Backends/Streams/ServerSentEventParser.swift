@@ -37,8 +37,9 @@ struct ServerSentEventParser {
         return events
     }
 
-    /// What stood after the last empty line when the stream ended. The standard drops it; a provider's last object
-    /// may come this way.
+    /// What stood after the last empty line when the stream ended.
+    ///
+    /// The standard drops it; a provider's last object may come this way.
     mutating func finish() -> [UInt8]? {
         if !line.isEmpty { _ = endLine() }
         return hasData ? data : nil
