@@ -165,10 +165,9 @@ extension timeval {
     }
 }
 
-/// Numbers of the methods that we read (AMQP 0-9-1 and RabbitMQ's extensions): class in the high half, method in the
-/// low.
+/// Numbers of the methods that we read: class in the high half, method in the low.
 ///
-/// The library's macros carry a cast, which Swift does not import.
+/// From AMQP 0-9-1 and RabbitMQ's extensions of it. The library's macros carry a cast, which Swift does not import.
 enum MethodID {
     static let connectionClose: UInt32 = 0x000A_0032
     static let connectionBlocked: UInt32 = 0x000A_003C

@@ -96,9 +96,9 @@ public struct JSONObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
         for (key, value) in elements { self[key] = value }
     }
 
-    /// The value of that name. Settin
+    /// The value of that name.
     ///
-    /// Setting removes the member.
+    /// Setting `nil` removes the member.
     public subscript(key: String) -> JSONValue? {
         get { members.first { $0.key == key }?.value }
         set {

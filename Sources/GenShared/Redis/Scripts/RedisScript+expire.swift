@@ -1,7 +1,7 @@
 extension RedisScript {
-    /// Ends a waiting job whose time is over. Whoever
+    /// Ends a waiting job whose time is over.
     ///
-    /// Whoever sees it first, worker, watcher or , calls this.
+    /// Whoever sees it first, worker, watcher or `status`, calls this.
     ///
     /// Replies: `expired`; `alive <state>`; `missing`.
     static let expire = RedisScript(
