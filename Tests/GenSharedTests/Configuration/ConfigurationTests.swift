@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+@testable import GenShared
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    @Test("URLs are read with their parts, percent signs decoded")
+    func urls() throws {
+        let amqp = try AMQPURL("amqp://us%40er:p%3Fa%23ss@[::1]:5673/my%2Fhost")
+        #expect(amqp.host == "::1" && amqp.port == 5673 && amqp.user == "us@er" && amqp.virtualHost == "my/host")
+        #expect(amqp.password.reveal() == "p?a#ss" && amqp.place == "[::1]:5673")
+        let plain = try AMQPURL("amqp://h")
+        #expect(plain.port == 5672 && plain.virtualHost == "/" && plain.user == "guest" && !plain.isEncrypted)
+        #expect(try AMQPURL("amqps://u:p@h/%2F").port == 5671)
+        let redis = try RedisURL("redis://:pw@h:1/5")
+        #expect(redis.port == 1 && redis.database == 5 && redis.user == nil && redis.password?.reveal() == "pw")
+        #expect(try RedisURL("redis://h").database == 0)
+    }
+
+    @Test(
+        "wrong URLs are refused without showing the password",
+        arguments: [
+            "h", "http://u:hunter2@h", "amqp://u:hunter2@h:0", "amqp://u:hunter2@h:99999", "amqp://u:hunter2@h:x",
+            "amqp://u:hunter2@", "amqp://hunter2@h", "amqp://u:hunter2@h/%zz", "amqp://u:hunter2%00@h",
+            "amqp://u:hunter2@h?heartbeat=-1", "amqp://u:hunter2@h#f", "amqp://u:hunter2@[::1", "amqp://u:hunter2@h h",
+        ])
+    func wrongURLs(_ text: String) {
+        do throws(URLRejection) {
+            _ = try AMQPURL(text)
+            Issue.record("accepted \(text)")
+        } catch {
+            #expect(error.description.contains("GEN_AMQP_URL") && !error.description.contains("hunter2"))
+        }
+    }
+
+    @Test("a secret shows itself nowhere")
+    func secret() {
+        let secret = Secret("hunter2")
+        var dumped = ""
+        dump(secret, to: &dumped)
+        for text in ["\(secret)", String(describing: secret), String(reflecting: secret), dumped] {
+            #expect(!text.contains("hunter2"))
+        }
+    }
+
+    @Test("JSON5 is read with its comments; unknown names, wrong types and broken text name their place")
+    func file() throws {
+        let good = try ConfigurationFile(path: "f", data: Data("{ a: 1, /* c */ b: ['x',], c: {d: '5m'}, }".utf8))
+        let reader = SettingsReader(good)
+        try reader.allow("a", "b", "c")
+        #expect(try reader.integer("a", in: 0...5) == 1)
+        #expect(try reader.strings("b") == ["x"])
+        #expect(try reader.object("c")?.duration("d") == .seconds(300))
+        for (body, word) in [
+            ({ () throws(ConfigurationError) in try reader.allow("a", "b") }, "c is unknown"),
+            ({ () throws(ConfigurationError) in _ = try reader.integer("a", in: 2...5) }, "f: a: is 1"),
+            ({ () throws(ConfigurationError) in _ = try reader.string("a") }, "must be a string"),
+            ({ () throws(ConfigurationError) in _ = try reader.object("c")?.integer("d", in: 0...1) }, "c.d"),
+            ({ () throws(ConfigurationError) in _ = try ConfigurationFile(path: "f", data: Data("{a:".utf8)) }, "f"),
+            ({ () throws(ConfigurationError) in _ = try ConfigurationFile(path: "/none/f") }, "/none/f"),
+        ] as [(() throws(ConfigurationError) -> Void, String)] {
+            do throws(ConfigurationError) {
+                try body()
+                Issue.record("accepted: \(word)")
+            } catch { #expect(error.description.contains(word), "\(error)") }
+        }
+    }
+
+    @Test(
+        "times are read as people write them",
+        arguments: [
+            ("250ms", Duration.milliseconds(250)), ("30s", .seconds(30)), ("1.5s", .milliseconds(1500)),
+            ("5m", .seconds(300)),
+            ("2h", .seconds(7200)), ("1d", .seconds(86_400)), ("7", .seconds(7)),
+        ])
+    func durations(_ text: String, _ duration: Duration) { #expect(DurationText.parse(text) == duration) }
+
+    @Test("what is no time is refused", arguments: ["", "s", "abc", "-1s", "1e99", "1x", "1 s", "31d", "1..5s", "٣s"])
+    func noDurations(_ text: String) { #expect(DurationText.parse(text) == nil) }
+
+    @Test("arguments: unknown, doubled and valueless options are refused; -- ends them")
+    func arguments() throws {
+        let specification = CommandSpecification(
+            "c", arguments: "A [B]", argumentCount: 1...2, summary: "s",
+            options: [.init("flag", nil, "f"), .init("value", "V", "v"), .init("many", "M", "m", isRepeatable: true)])
+        let parsed = try Arguments(
+            ["--flag", "a", "--value=x=y", "--many", "1", "--many", "2", "--", "--b"], specification)
+        #expect(parsed.positionals == ["a", "--b"] && parsed.has("flag") && parsed.value("value") == "x=y")
+        #expect(parsed.all("many") == ["1", "2"])
+        #expect(try Arguments(["-"], specification).positionals == ["-"])
+        for words in [
+            [], ["a", "b", "c"], ["a", "--nope"], ["a", "-x"], ["a", "--value"], ["a", "--value", "1", "--value", "2"],
+            ["a", "--flag", "--flag"], ["a", "--flag=1"],
+        ] {
+            #expect(throws: UsageError.self) { try Arguments(words, specification) }
+        }
+        #expect(try Arguments(["--help"], specification).wantsHelp)
+    }
+
+    @Test("what a terminal would obey is dropped, text stays")
+    func terminalText() {
+        #expect(TerminalText.safe("a\u{1B}]52;c;x\u{07}b\tc\nd\u{9B}2J\u{202E}é🚋") == "a]52;c;xb\tc\nd2Jé🚋")
+    }
+}

@@ -1,0 +1,140 @@
+import GenShared
+import GenTestSupport
+import Synchronization
+
+@testable import GenWorker
+
+/// A backend that does what a test says, step by step.
+final class ScriptedBackend: GenerationBackend {
+    enum Step: Sendable {
+        case event(GenerationEvent)
+        case fail(JobFailure)
+        /// Says nothing until the task is cancelled.
+        case hang
+    }
+
+    let name = "scripted"
+    let kinds: Set<JobKind> = [.slogan, .rewrite, .reply]
+    let model: String? = nil
+    let capacity = 4
+    private let steps: [Step]
+    private let settled = Mutex(0)
+    /// Told when the stream begins to hang.
+    let onHang: AsyncStream<Void>
+    private let hang: AsyncStream<Void>.Continuation
+
+    init(_ steps: [Step]) {
+        self.steps = steps
+        (onHang, hang) = AsyncStream.makeStream()
+    }
+
+    /// How many streams were settled.
+    var settledCount: Int { settled.withLock { $0 } }
+
+    func start(progress: @escaping @Sendable (Progress) -> Void) async throws {}
+    func probe() async throws -> String { "" }
+    func stop() async {}
+
+    func generate(_ request: GenerationRequest) -> any GenerationStream {
+        Stream(steps: steps, hang: hang) { [self] in settled.withLock { $0 += 1 } }
+    }
+
+    private final class Stream: GenerationStream {
+        private let steps: Mutex<[Step]>
+        private let hang: AsyncStream<Void>.Continuation
+        private let onSettle: @Sendable () -> Void
+
+        init(steps: [Step], hang: AsyncStream<Void>.Continuation, onSettle: @escaping @Sendable () -> Void) {
+            self.steps = Mutex(steps)
+            self.hang = hang
+            self.onSettle = onSettle
+        }
+
+        var partialUsage: Usage? { Usage(promptTokens: 1, completionTokens: 2, isEstimated: true) }
+
+        func next() async throws -> GenerationEvent? {
+            try Task.checkCancellation()
+            let step = steps.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            switch step {
+            case .event(let event): return event
+            case .fail(let failure): throw failure
+            case .hang:
+                hang.yield()
+                try await Task.sleep(for: .seconds(600))
+                return nil
+            case nil: return nil
+            }
+        }
+
+        func settle() async { onSettle() }
+    }
+}
+
+/// Remembers where messages were sent.
+final class RecordingRouter: MessageRouter {
+    private let state = Mutex((retries: [Duration](), buried: [String](), confirms: true))
+
+    init(confirms: Bool = true) { state.withLock { $0.confirms = confirms } }
+
+    var retries: [Duration] { state.withLock { $0.retries } }
+    var buried: [String] { state.withLock { $0.buried } }
+
+    func retry(_ delivery: JobDelivery, after delay: Duration) async -> Bool {
+        state.withLock { state in
+            state.retries.append(delay)
+            return state.confirms
+        }
+    }
+
+    func bury(_ delivery: JobDelivery, reason: String, detail: String) async -> Bool {
+        state.withLock { state in
+            state.buried.append(reason)
+            return state.confirms
+        }
+    }
+}
+
+/// One execution with everything around it in memory.
+struct ExecutionFixture {
+    let store: MemoryExecutionStore
+    let backend: ScriptedBackend
+    let router: RecordingRouter
+    let running: RunningJob
+    let job: Job
+    private let execution: JobExecution
+
+    init(
+        _ steps: [ScriptedBackend.Step], kind: JobKind = .reply, store: MemoryExecutionStore = MemoryExecutionStore(),
+        confirms: Bool = true, outputLimit: Int = 1 << 20
+    ) {
+        self.store = store
+        backend = ScriptedBackend(steps)
+        router = RecordingRouter(confirms: confirms)
+        job = Job(id: JobID(atMilliseconds: 1), kind: kind, input: JobInput(text: "hello"))
+        running = RunningJob(id: job.id)
+        var limits = JobLimits()
+        limits.outputBytes = outputLimit
+        execution = JobExecution(
+            services: ExecutionServices(
+                store: store, router: router, backends: [backend], templates: PromptTemplate.defaults, limits: limits,
+                timers: ExecutionTimers(), workerID: "w", pool: "text"),
+            running: running, onClaim: { _ in },
+            delivery: JobDelivery(pool: "text", lane: .interactive, body: job.body))
+    }
+
+    /// Runs it as a pool does; `whenHanging` is called when the backend has gone silent.
+    func run(whenHanging: (@Sendable () -> Void)? = nil) async -> Disposition {
+        return await withCheckedContinuation { continuation in
+            let task = Task {
+                let disposition = await execution.run(job)
+                continuation.resume(returning: disposition)
+            }
+            running.attach(task)
+            if let whenHanging {
+                Task {
+                    for await _ in backend.onHang { whenHanging() }
+                }
+            }
+        }
+    }
+}
