@@ -44,6 +44,7 @@ struct ScriptTests {
             return
         }
         #expect(left > .zero && left <= .seconds(6))
+        #expect(try #require(await store.record(job.id)).worker == "w")
         let event = try #require(try await log().first)
         #expect(event.id == claim.last && event.previous == .queued)
         #expect(event.content == .started(attempt: 1, worker: "w", backend: "b", model: nil, restarted: false))

@@ -28,7 +28,7 @@ struct StatusCommand: DispatcherCommand {
     private func text(_ record: JobRecord) -> String {
         var line = "\(id) \(record.state.rawValue)"
         line += " \(record.kind?.rawValue ?? "?") \(record.pool).\(record.lane)"
-        if record.attempt > 0 { line += ", attempt \(record.attempt)" }
+        if record.attempt > 0 { line += ", attempt \(record.attempt)\(record.worker.map { " on \($0)" } ?? "")" }
         if record.state == .running || record.state == .retrying { line += ", \(record.failures) failed" }
         if case .failed(let failure, _)? = record.ending { line += ": \(failure.message)" }
         return TerminalText.safe(line) + "\n"
@@ -44,6 +44,7 @@ struct StatusCommand: DispatcherCommand {
         writer.member("lane", record.lane)
         writer.member("attempt", record.attempt)
         writer.member("failures", record.failures)
+        writer.member("worker", ifPresent: record.worker)
         writer.member("last_event", record.last.description)
         writer.member("queued_at", ifPresent: record.queuedAt?.description)
         writer.member("started_at", ifPresent: record.startedAt?.description)

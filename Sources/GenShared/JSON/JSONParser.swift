@@ -81,7 +81,7 @@ public struct JSONParser {
                 if object.members.count < 16 { object[key] != nil } else {
                     names.contains(key) || object.members.prefix(16).contains { $0.key == key }
                 }
-            guard !isDuplicate else { throw error("the name \"\(key.prefix(40))\" stands twice") }
+            guard !isDuplicate else { throw error("the name \(Self.shown(key)) stands twice") }
             if object.members.count >= 16 { names.insert(key) }
             skipSpace()
             guard take(UInt8(ascii: ":")) else { throw error("a colon should stand here") }
@@ -277,4 +277,9 @@ public struct JSONParser {
     private func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
 
     private func error(_ reason: String) -> JSONError { JSONError(offset: position, reason: reason) }
+
+    /// A stranger's name for an error message: escaped, and cut by scalars, since one character may have any length.
+    private static func shown(_ name: String) -> String {
+        JSONValue.string(String(String.UnicodeScalarView(name.unicodeScalars.prefix(40)))).serialized
+    }
 }

@@ -18,7 +18,7 @@ public struct EventID: Sendable, Hashable, Comparable, CustomStringConvertible {
         self.sequence = sequence
     }
 
-    /// Reads `<attempt>-<seq>`; `nil` for anything else, also for numbers beyond 2⁶³-1.
+    /// Reads `<attempt>-<seq>`; `nil` for anything else, also for numbers of 2⁶³-1 and more.
     public init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let attempt = Self.number(parts[0]), let sequence = Self.number(parts[1]) else {

@@ -2,11 +2,11 @@
 public struct GenerationOptions: Sendable, Equatable {
     /// Randomness, 0 to 2.
     public var temperature: Double?
-    /// Nucleus sampling, above 0 to 1.
+    /// Nucleus sampling, 0.01 to 1.
     public var topP: Double?
     /// Least probability beside the likeliest token, 0 to 1.
     public var minP: Double?
-    /// Penalty for what was said before, above 0 to 2.
+    /// Penalty for what was said before, 0.01 to 2.
     public var repeatPenalty: Double?
     /// Tokens of the answer, 1 to the limit (8192).
     public var maxTokens: Int?

@@ -147,7 +147,7 @@ extension GenerationOptions {
     init(fields: JSONFields, limits: JobLimits) throws(JobRejection) {
         self.init()
         temperature = try fields.number("temperature", in: 0...2)
-        topP = try fields.number("top_p", in: 0...1)
+        topP = try fields.number("top_p", in: 0.01...1)
         minP = try fields.number("min_p", in: 0...1)
         repeatPenalty = try fields.number("repeat_penalty", in: 0.01...2)
         maxTokens = try fields.integer("max_tokens", in: 1...limits.maxTokens)

@@ -52,7 +52,7 @@ public struct JobRecord: Sendable, Equatable {
         finishedAt = time("finished_at")
         expiresAt = time("expires_at")
         leaseUntil = time("lease_until")
-        worker = fields["worker"]
+        worker = fields["worker"].flatMap { $0.isEmpty ? nil : $0 }
         ending = Self.ending(state, fields)
     }
 

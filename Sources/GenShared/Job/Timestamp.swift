@@ -31,6 +31,8 @@ public struct Timestamp: Sendable, Hashable, Comparable, CustomStringConvertible
         }
         guard let offsetMinutes = Self.offset(rest) else { return nil }
         let days = Self.days(year: year, month: month, day: day)
+        // A day that its month does not have, such as 30 February, would come back as one of the next month.
+        guard Self.date(days: days) == (year, month, day) else { return nil }
         let seconds = ((days * 24 + hour) * 60 + minute - offsetMinutes) * 60 + second
         let total = seconds * 1000 + fraction
         guard Self.range.contains(total) else { return nil }

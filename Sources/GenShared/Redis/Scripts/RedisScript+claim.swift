@@ -74,8 +74,10 @@ extension RedisScript {
             if attempt > 1 then fields = fields .. ',"restarted":true' end
             make()
             emit(id, compose(id, last, fields))
+            local who = cjson.decode('{' .. ARGV[4] .. '}')
             redis.call('HSET', record, 'state', 'running', 'attempt', attempt, 'owner', ARGV[2], 'crashes', crashes,
-              'lease_until', integer(time + ARGV[3]), 'last', id, 'started_at', integer(time))
+              'lease_until', integer(time + ARGV[3]), 'last', id, 'started_at', integer(time),
+              'worker', who.worker or '', 'backend', who.backend or '', 'model', who.model or '')
             redis.call('PEXPIRE', record, \(ScriptPrelude.openRecord))
             redis.call('PEXPIRE', events, \(ScriptPrelude.openRecord))
             return { 'claimed', attempt, id, failures, crashes, preempted, integer(time - queued), 0 }
