@@ -82,7 +82,8 @@ struct HTTPClientTests {
             #expect(closed)
             break
         }
-        #expect(ContinuousClock.now - began < .seconds(1))
+        // Far below the 20 s for which the server would wait, also while all other tests run.
+        #expect(ContinuousClock.now - began < .seconds(5))
     }
 
     @Test("an exchange that nobody holds any more closes its connection")

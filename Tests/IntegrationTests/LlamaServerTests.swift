@@ -177,6 +177,7 @@ struct LlamaServerTests {
             let shown = try await dispatcher(
                 "submit", "slogan", "tea house", "--wait", "--option", "max_tokens=12", "--pool", worker.pool)
             #expect(shown.status == 0 && !shown.output.isEmpty)
+            try await cancelFreesTheSlot(worker.pool, port)
         }
         var environment = ProcessInfo.processInfo.environment
         environment["GEN_MODEL"] = try TestEnvironment.model()
@@ -188,6 +189,36 @@ struct LlamaServerTests {
         #expect(tried.status == 0 && tried.errors.contains("loading") && !tried.output.isEmpty)
         let doctor = try await run(TestEnvironment.program("genworker"), ["doctor"], environment: environment)
         #expect(doctor.status == 0 && doctor.output.hasPrefix("ok"))
+    }
+
+    /// Cancels in mid-stream and asks the server itself until it shows no slot at work.
+    private func cancelFreesTheSlot(_ pool: String, _ port: Int) async throws {
+        let client = try TestEnvironment.client()
+        var job = Job(
+            id: JobID(atMilliseconds: Timestamp.now.milliseconds), kind: .reply,
+            input: JobInput(text: "Tell a very long story about a river."))
+        job.options.maxTokens = 900
+        job.pool = pool
+        try await client.submit(job)
+        var asked: ContinuousClock.Instant?
+        for try await item in client.watch(job.id) {
+            guard case .event(let event) = item, case .chunk = event.content, asked == nil else { continue }
+            #expect(try await busySlots(port) == 1)
+            asked = .now
+            _ = try await client.cancel(job.id, by: "test")
+        }
+        await client.close()
+        let began = try #require(asked)
+        while try await busySlots(port) > 0 {
+            try #require(ContinuousClock.now - began < .seconds(5), "the slot stays busy")
+        }
+        print("figure: cancel to free slot as /slots shows it, real, \(ContinuousClock.now - began)")
+    }
+
+    private func busySlots(_ port: Int) async throws -> Int {
+        let answer = try await HTTPClient().fetch(HTTPRequest(.get, "http://127.0.0.1:\(port)/slots"))
+        let slots = try #require(try JSONParser.parse(answer.body, options: .lenient).array)
+        return slots.count { $0["is_processing"]?.bool ?? false }
     }
 
     private func fourShortJobs(_ pool: String, _ client: Client) async throws {

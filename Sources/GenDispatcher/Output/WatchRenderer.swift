@@ -68,7 +68,10 @@ struct WatchRenderer {
             return Output(notes: ["the model is loading …"])
         case .retrying(let reason, let error, let delay):
             let why = error?.message ?? reason
-            return Output(notes: ["gendispatcher: the attempt ended (\(why)); the next follows in \(Int(delay)) s"])
+            // The figure comes from the channel, where anybody may publish anything: it is shown, never converted.
+            return Output(notes: [
+                TerminalText.safe("gendispatcher: the attempt ended (\(why)); the next follows in \(delay) s")
+            ])
         default: return end(event, id, printsResult: !hasText)
         }
     }

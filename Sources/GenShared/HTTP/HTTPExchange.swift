@@ -84,8 +84,10 @@ package final class HTTPExchange: Sendable {
     private func takePiece() -> [UInt8]? {
         let (piece, mustResume) = state.withLock { state -> ([UInt8]?, Bool) in
             guard !state.pieces.isEmpty else { return (nil, false) }
-            let piece = state.pieces.count == 1 ? state.pieces[0] : Array(state.pieces.joined())
-            state.pieces = []
+            var piece = state.pieces.removeFirst()
+            piece.reserveCapacity(state.buffered)
+            for next in state.pieces { piece.append(contentsOf: next) }
+            state.pieces.removeAll(keepingCapacity: true)
             state.buffered = 0
             defer { state.isPaused = false }
             return (piece, state.isPaused)

@@ -112,7 +112,8 @@ struct LaneMachine {
             times += batch.map { $0.since + Self.patience }
         }
         if let pausedUntil { times.append(pausedUntil) }
-        return times.min()
+        // What is past has been seen to, or waits for a slot: a tick for it would follow upon tick.
+        return times.filter { $0 > now }.min()
     }
 
     private mutating func deliver(_ ticket: Ticket, _ lane: Lane, _ now: Instant) -> [Action] {

@@ -138,7 +138,9 @@ final class PoolRunner: Sendable {
             return nil
         }
         if let twin = held.first(where: { $0.value.job.id == job.id })?.key {
-            // The broker lost our connection and delivers again what still runs here: the new tag counts.
+            // The broker lost our connection and delivers again what still runs here: the new tag counts. A second
+            // message of the job, on the same connection, stands for the first, which would stay unacknowledged.
+            if let before = held[twin], before.connection === origin { origin.acknowledge(before.tag) }
             held[twin]?.tag = delivery.tag
             held[twin]?.connection = origin
             return nil

@@ -95,13 +95,17 @@ struct AttemptEnding: Sendable {
         back content: JobEvent.Content, _ counter: JobRelease.Counter, _ delay: Duration, _ usage: Usage?
     ) async -> ReleaseReply? {
         store.dropLease(job.id)
-        let rest = await writer.drain()
-        // What was written but not stored belongs to an attempt that does not count: it is not sent any more.
-        return await persistently { () async throws -> ReleaseReply in
-            try await store.release(
-                JobRelease(
-                    id: job.id, owner: owner, last: rest.previous, counter: counter, delay: delay, content: content,
-                    usage: usage))
+        // What was written but not stored belongs to an attempt that does not count: it is not sent any more, nor is
+        // what the store has lost since.
+        var last = await writer.drain().previous
+        var repeats = 0
+        while true {
+            let release = JobRelease(
+                id: job.id, owner: owner, last: last, counter: counter, delay: delay, content: content, usage: usage)
+            let reply = await persistently { () async throws -> ReleaseReply in try await store.release(release) }
+            guard case .behind(let stored)? = reply, repeats < 3 else { return reply }
+            last = stored
+            repeats += 1
         }
     }
 

@@ -86,11 +86,16 @@ struct OutputFilter {
     /// - Returns: whether text begins at the start of `held`; otherwise more is needed to know.
     private mutating func beginsText(isWhole: Bool) -> Bool {
         while true {
-            held = String(held.drop { $0.isWhitespace })
-            guard let first = held.first else { return false }
+            let text = held.drop { $0.isWhitespace }
+            guard let first = text.first else {
+                // What comes next may still join the last character: none is judged before the next has begun.
+                held = isWhole ? "" : String(held.suffix(1))
+                return false
+            }
+            held = String(text)
             if let partners = Self.quotes[first] {
                 // "'Tis" and "*" alone may be text; a quotation mark at the very start hardly ever is.
-                if held.count == 1 && !isWhole { return false }
+                if held.dropFirst().isEmpty && !isWhole { return false }
                 closing.formUnion(partners)
                 held.removeFirst()
                 continue
@@ -111,22 +116,29 @@ struct OutputFilter {
 
     private mutating func removeLabel(isWhole: Bool) -> Label {
         if let label = removeLeadIn(isWhole: isWhole) { return label }
-        let start = held.prefix(Self.startLimit)
-        if let colon = start.firstIndex(of: ":") {
-            let words = start[..<colon].lowercased().filter { !"*_\"#".contains($0) }
-            guard Self.labels.contains(words.trimmingSpaces) else { return .none }
-            held = String(held[held.index(after: colon)...])
-            return .removed
-        }
-        if form == .line, let mark = Self.listMark(start) {
-            guard let mark = mark else { return isWhole ? .none : .undecided }
+        if form == .line, let mark = Self.listMark(held.prefix(Self.startLimit)) {
+            guard let mark, isWhole || held.count > mark else { return isWhole ? .none : .undecided }
             held = String(held.dropFirst(mark))
             return .removed
         }
+        let start = held.prefix { !$0.isNewline }.prefix(Self.startLimit)
+        if let colon = start.firstIndex(of: ":") {
+            let words = start[..<colon].lowercased().filter { !"*_\"#".contains($0) }
+            guard Self.labels.contains(words.trimmingSpaces) else { return .none }
+            return removeStart(through: colon, isWhole: isWhole)
+        }
         if isWhole || held.count >= Self.startLimit || held.contains(where: \.isNewline) { return .none }
         // Only a start that may still grow into a label is worth waiting for.
-        let words = start.lowercased().filter { !"*_\"#".contains($0) }
-        return Self.labels.contains { $0.hasPrefix(words) || words.trimmingSpaces == $0 } ? .undecided : .none
+        let words = start.lowercased().filter { !"*_\"#".contains($0) }.drop { $0.isWhitespace }
+        return Self.labels.contains { $0.hasPrefix(words) || String(words).trimmingSpaces == $0 } ? .undecided : .none
+    }
+
+    /// Removes a label, unless its colon may still be joined by what follows.
+    private mutating func removeStart(through colon: String.Index, isWhole: Bool) -> Label {
+        let rest = held[held.index(after: colon)...]
+        guard isWhole || !rest.isEmpty else { return .undecided }
+        held = String(rest)
+        return .removed
     }
 
     /// A first line such as "Here is a slogan for your shop:", however it goes on.
@@ -139,8 +151,7 @@ struct OutputFilter {
             // "Here is the thing: I am late" is text; a lead-in names what follows.
             let words = start.prefix { $0 != ":" }
             guard Self.leadInWords.contains(where: { words.contains($0) }) else { return nil }
-            held = String(held[held.index(after: colon)...])
-            return .removed
+            return removeStart(through: colon, isWhole: isWhole)
         }
         let isOpen = !isWhole && line.count < Self.leadInLimit && line.count == held.count
         let mayBegin = begins || Self.leadIns.contains { $0.hasPrefix(start) }
@@ -152,7 +163,7 @@ struct OutputFilter {
         guard let first = text.first else { return nil }
         if "-•#".contains(first) {
             let marks = text.prefix { $0 == first }.count
-            guard text.count > marks else { return .some(nil) }
+            guard text.count > marks else { return text.count < startLimit ? .some(nil) : nil }
             return text.dropFirst(marks).first?.isWhitespace == true ? .some(marks + 1) : nil
         }
         let digits = text.prefix { $0.isASCII && $0.isNumber }.count

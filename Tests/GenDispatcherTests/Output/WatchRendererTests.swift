@@ -58,6 +58,12 @@ struct WatchRendererTests {
         #expect(shown([.chunk(nasty)], .text).0 == nasty)
     }
 
+    @Test("a delay that fits no integer is shown, too")
+    func absurdDelay() {
+        let retrying = JobEvent.Content.retrying(reason: "failure", error: nil, delaySeconds: 1e300)
+        #expect(shown([retrying], .text).1.count == 1)
+    }
+
     @Test("json shows each event on a line, or only the last")
     func json() {
         #expect(shown([.queued, .chunk("a"), completed], .json).0.split(separator: "\n").count == 3)

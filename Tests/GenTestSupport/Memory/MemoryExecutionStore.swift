@@ -4,6 +4,14 @@ import Synchronization
 /// A store in memory that obeys the rules of the scripts for one job, and does as a test says: holds answers back,
 /// loses its newest events, is away.
 package final class MemoryExecutionStore: ExecutionStore {
+    /// The calls that a test can make fail.
+    package enum Call: Hashable, Sendable {
+        case claim
+        case release
+        case finish
+        case announce
+    }
+
     private struct State {
         var owner: String?
         var jobState = JobState.queued
@@ -19,6 +27,7 @@ package final class MemoryExecutionStore: ExecutionStore {
         var holdsAppends = false
         var held: [@Sendable () -> Void] = []
         var failingAppends = 0
+        var errors: [Call: [StoreError]] = [:]
         var appendWaiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
         var leases: [JobID: @Sendable (AppendReply) -> Void] = [:]
     }
@@ -51,6 +60,8 @@ package final class MemoryExecutionStore: ExecutionStore {
     package func setCancelWanted() { state.withLock { $0.isCancelWanted = true } }
     package func answerClaims(with reply: ClaimReply) { state.withLock { $0.claimReply = reply } }
     package func failNextAppends(_ count: Int) { state.withLock { $0.failingAppends = count } }
+    /// The next calls of that kind throw these, one each, and do nothing.
+    package func fail(_ call: Call, with errors: StoreError...) { state.withLock { $0.errors[call] = errors } }
     package func holdAppends() { state.withLock { $0.holdsAppends = true } }
     /// Another owner takes the job.
     package func steal() { state.withLock { $0.owner = "thief" } }
@@ -94,7 +105,8 @@ package final class MemoryExecutionStore: ExecutionStore {
     package func claim(
         _ job: Job, body: [UInt8], owner: String, startedFields: String
     ) async throws -> ClaimReply {
-        state.withLock { state in
+        try throwError(of: .claim)
+        return state.withLock { state in
             if let reply = state.claimReply { return reply }
             state.owner = owner
             state.jobState = .running
@@ -147,8 +159,11 @@ package final class MemoryExecutionStore: ExecutionStore {
     package func dropLease(_ id: JobID) { state.withLock { $0.leases[id] = nil } }
 
     package func release(_ release: JobRelease) async throws -> ReleaseReply {
-        state.withLock { state in
+        try throwError(of: .release)
+        return state.withLock { state in
             guard state.jobState == .running, state.owner == release.owner else { return .fenced }
+            if state.last < release.last { return .behind(state.last) }
+            guard state.last == release.last else { return .fenced }
             if state.isCancelWanted {
                 Self.end(.cancelled(by: nil, latencyMilliseconds: nil, partial: release.usage), .cancelled, &state)
                 return .ended(.cancelled)
@@ -162,7 +177,8 @@ package final class MemoryExecutionStore: ExecutionStore {
     }
 
     package func finish(_ ending: JobEnding) async throws -> FinishReply {
-        state.withLock { state in
+        try throwError(of: .finish)
+        return state.withLock { state in
             guard state.jobState == .running, state.owner == ending.owner else { return .fenced }
             if state.last < ending.previous { return .behind(state.last) }
             for event in ending.events where event.id > state.last {
@@ -179,7 +195,15 @@ package final class MemoryExecutionStore: ExecutionStore {
     }
 
     package func announce(_ id: JobID, state jobState: JobState, kind: JobKind, tenant: String) async throws {
+        try throwError(of: .announce)
         state.withLock { $0.announced.append(jobState) }
+    }
+
+    private func throwError(of call: Call) throws {
+        let error = state.withLock { state in
+            state.errors[call]?.isEmpty == false ? state.errors[call]?.removeFirst() : nil
+        }
+        if let error { throw error }
     }
 
     private static func add(_ event: JobEvent, _ state: inout State) {
