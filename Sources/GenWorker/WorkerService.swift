@@ -1,5 +1,4 @@
 import GenShared
-import Synchronization
 
 /// The worker: its backends, its pools, its connections, from start to drain.
 final class WorkerService: Sendable {
@@ -11,7 +10,6 @@ final class WorkerService: Sendable {
     private let store: RedisJobStore
     private let publisher: AMQPPublisher
     private let http: HTTPClient
-    private let isConsuming = Atomic(false)
 
     init(configuration: WorkerConfiguration) {
         self.configuration = configuration
@@ -104,7 +102,7 @@ final class WorkerService: Sendable {
         let services = ExecutionServices(
             store: store, router: AMQPRouter(publisher: publisher), backends: serving,
             templates: configuration.templates, limits: configuration.limits, timers: configuration.timers,
-            workerID: id, pool: pool.name)
+            workerID: id, pool: pool.name, kinds: Set(pool.kinds))
         return PoolRunner(
             name: pool.name, slots: slots, batchMinSlots: pool.batchMinSlots, services: services, lookUp: store,
             registry: registry)
@@ -114,7 +112,6 @@ final class WorkerService: Sendable {
     private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async {
         let link = ConsumerLink(url: configuration.servers.amqp, name: "genworker:\(id)", pools: pools) {
             [self] state in
-            isConsuming.store(state, ordering: .relaxed)
             if state { Log.info("ready", ["worker": .string(id), "pools": .array(pools.map { .string($0.name) })]) }
         }
         await withTaskGroup(of: Void.self) { group in

@@ -29,6 +29,27 @@ struct AMQPConnectionTests {
         }
     }
 
+    @Test("messages that are posted to a connection as it is lost all get an answer")
+    func lost() async throws {
+        let pool = TestEnvironment.uniqueName("a")
+        let connection = AMQPConnection(name: "test") { _ in }
+        try await connection.open(url: TestEnvironment.amqpURL(), connectionName: "test", confirms: true)
+        _ = try await connection.declare(Topology(pools: [pool]), onlyMissing: true)
+        let message = message(pool)
+        var poison = message
+        // Longer than a short string of AMQP can be: the library refuses it, and the connection is of no use then.
+        poison.messageID = String(repeating: "x", count: 300)
+        let outcomes = await withTaskGroup(of: PublishOutcome.self) { group in
+            for number in 0..<64 {
+                group.addTask { [poison] in
+                    await connection.publish(number == 5 ? poison : message, within: .seconds(5))
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.count == 64 && outcomes.contains { $0 != .confirmed })
+    }
+
     @Test("each delivery comes once, in order, byte for byte, and an unacknowledged one comes again")
     func deliveries() async throws {
         let pool = TestEnvironment.uniqueName("a")

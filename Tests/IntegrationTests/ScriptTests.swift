@@ -59,6 +59,22 @@ struct ScriptTests {
         #expect(message == .bulk(job.body))
     }
 
+    @Test("a claim whose members are broken writes nothing")
+    func brokenMembers() async throws {
+        _ = try await store.create(job, body: job.body)
+        for members in [#""worker":"w","#, "x", #""worker":"w"}"#] {
+            await #expect(throws: StoreError.self) {
+                try await store.claim(job, body: job.body, owner: "a", startedFields: members)
+            }
+        }
+        #expect(try await log().isEmpty)
+        let reply = try await store.claim(job, body: job.body, owner: "a", startedFields: #""worker":"w","model":null"#)
+        guard case .claimed = reply else {
+            Issue.record("not claimed: \(reply)")
+            return
+        }
+    }
+
     @Test("append adds in order, repeats harmlessly, tells of a lost tail, and refuses a stranger")
     func append() async throws {
         let claim = try await claimed("a")
@@ -185,9 +201,13 @@ struct ScriptTests {
     @Test("a job that never ran is rejected, with or without a record")
     func reject() async throws {
         let failure = JobFailure(.rejected, "no queue takes it")
-        try await store.reject(job.id, failure: failure, body: job.body, kind: "reply")
+        let state = try await store.reject(
+            job.id, failure: failure,
+            rejected: RejectedMessage(body: job.body, kind: "reply", pool: "text", lane: .batch))
+        #expect(state == .failed)
         let record = try #require(await store.record(job.id))
         #expect(record.state == .failed && record.ending == .failed(failure, partial: nil))
+        #expect(record.kind == .reply && record.pool == "text" && record.lane == "batch")
     }
 
     @Test("scripts run after Redis has forgotten them, and after the connection was killed")

@@ -150,6 +150,32 @@ struct SubmitAndWatchTests {
         }
     }
 
+    @Test("the same job under the same id is one job; another job under it is refused with exit code 5")
+    func sameID() async throws {
+        try await withWorker { worker in
+            let id = TestEnvironment.uniqueName("once")
+            for _ in 0..<3 {
+                let again = try await dispatcher("submit", "reply", "only once", "--id", id, "--pool", worker.pool)
+                #expect(again.status == 0 && again.output == "\(id)\n")
+            }
+            #expect(try await dispatcher("watch", id).status == 0)
+            #expect(try await dispatcher("submit", "reply", "only once", "--id", id, "--pool", worker.pool).status == 0)
+            #expect(try await dispatcher("submit", "reply", "another", "--id", id, "--pool", worker.pool).status == 5)
+            let client = try TestEnvironment.client()
+            let job = try #require(JobID(id))
+            #expect(try await client.record(job)?.attempt == 1)
+            await client.close()
+        }
+    }
+
+    @Test("a pool does not run kinds that it is not configured for")
+    func kinds() async throws {
+        try await withWorker(poolSettings: #"kinds: ["slogan"]"#) { worker in
+            let shown = try await dispatcher("submit", "reply", "x", "--wait", "--pool", worker.pool)
+            #expect(shown.status == 1 && shown.errors.contains("does not serve reply"))
+        }
+    }
+
     @Test("an unroutable job is rejected with exit code 5, and its record says so")
     func unroutable() async throws {
         let id = TestEnvironment.uniqueName("lost")

@@ -97,7 +97,8 @@ struct WorkerLifeTests {
 
     /// Submits a job and returns when a worker has begun it.
     private func started(_ text: String, _ pool: String, lane: String = "interactive") async throws -> String {
-        let submitted = try await dispatcher("submit", "reply", text, "--pool", pool, "--lane", lane)
+        let submitted = try await dispatcher(
+            "submit", "reply", text, "--pool", pool, "--lane", lane, "--option", "max_tokens=4000")
         try #require(submitted.status == 0)
         let id = String(submitted.output.dropLast())
         let client = try TestEnvironment.client()

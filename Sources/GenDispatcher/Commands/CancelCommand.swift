@@ -25,10 +25,18 @@ struct CancelCommand: DispatcherCommand {
         let client = context.makeClient()
         let by = context.user.map { "gendispatcher (\($0))" } ?? "gendispatcher"
         var code = ExitCode.done
-        for id in ids {
-            let reply = try await client.cancel(id, by: by)
-            let result = try await report(id, reply, client)
-            if result != .done { code = result }
+        for (index, id) in ids.enumerated() {
+            do {
+                let reply = try await client.cancel(id, by: by)
+                let result = try await report(id, reply, client)
+                // The first thing that went wrong is what the exit tells.
+                if code == .done { code = result }
+                if result == .interrupted { break }
+            } catch {
+                Terminal.writeError(
+                    "gendispatcher: not cancelled: \(ids[index...].map(\.rawValue).joined(separator: " "))")
+                throw error
+            }
         }
         await client.close()
         return code

@@ -21,17 +21,17 @@ struct ResultCommand: DispatcherCommand {
         let record = try await client.record(id)
         await client.close()
         guard let record else { throw WatchError.unknownJob }
-        guard let ending = record.ending else {
+        guard let event = record.endingEvent else {
             Terminal.writeError(
                 "gendispatcher: job \(id) is \(record.state.rawValue); watch it with: gendispatcher watch \(id)")
             return .stillRunning
         }
         if isJSON {
-            Terminal.write(JobEvent(id: record.last, previous: record.last, content: ending).json + "\n")
-        } else if case .completed(let completion) = ending {
+            Terminal.write(event.json + "\n")
+        } else if case .completed(let completion) = event.content {
             Terminal.write((Terminal.isInteractive ? TerminalText.safe(completion.result) : completion.result) + "\n")
         } else {
-            Terminal.writeError(EndingLine.text(ending, id: id))
+            Terminal.writeError(EndingLine.text(event.content, id: id))
         }
         return record.state.exitCode
     }

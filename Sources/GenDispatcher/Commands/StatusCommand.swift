@@ -50,9 +50,9 @@ struct StatusCommand: DispatcherCommand {
         writer.member("started_at", ifPresent: record.startedAt?.description)
         writer.member("finished_at", ifPresent: record.finishedAt?.description)
         writer.member("expires_at", ifPresent: record.expiresAt?.description)
-        if let ending = record.ending {
+        if let ending = record.endingEvent {
             writer.key("end")
-            writer.raw(JobEvent(id: record.last, previous: record.last, content: ending).json)
+            writer.raw(ending.json)
         }
         writer.endObject()
         return writer.text

@@ -79,7 +79,11 @@ struct SubmitCommand: DispatcherCommand {
 
     func run(_ context: CommandContext) async throws -> ExitCode {
         let client = context.makeClient()
-        try await client.submit(job, deadline: deadline)
+        guard try await submit(client) else {
+            Terminal.writeError(
+                "\ngendispatcher: interrupted; whether job \(job.id) was accepted: gendispatcher status \(job.id)")
+            return .interrupted
+        }
         guard shows else {
             Terminal.write("\(job.id)\n")
             await client.close()
@@ -91,5 +95,20 @@ struct SubmitCommand: DispatcherCommand {
         session.pool = job.pool
         session.by = context.user.map { "gendispatcher (\($0))" } ?? "gendispatcher"
         return try await session.run()
+    }
+
+    /// Hands the job in.
+    /// - Returns: false when Ctrl-C came first.
+    private func submit(_ client: Client) async throws -> Bool {
+        let interrupts = InterruptSignal()
+        return try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await client.submit(job, deadline: deadline)
+                return true
+            }
+            group.addTask { await !interrupts.next() }
+            defer { group.cancelAll() }
+            return try await group.next() ?? true
+        }
     }
 }

@@ -2,7 +2,7 @@ import GenShared
 
 /// How a watch shows what it sees.
 enum WatchStyle: Sendable {
-    /// The text as it comes; on a terminal a restart rewrites it, in a pipe a marker stands between.
+    /// The text as it comes; a marker stands between the texts of two attempts.
     case text
     /// The result, once, at the end.
     case result
@@ -29,10 +29,15 @@ struct WatchRenderer {
     let isTerminal: Bool
     private var isAtLineStart = true
     private var hasText = false
+    private var toldLoading = false
 
-    init(style: WatchStyle, isTerminal: Bool) {
+    /// - Parameter start: the last event that was seen before; its text, too, counts as shown.
+    init(style: WatchStyle, isTerminal: Bool, start: EventID = .origin) {
         self.style = style
         self.isTerminal = isTerminal
+        // The first event of an attempt carries no text; what follows it may have ended within a line.
+        hasText = start > .queued && start.sequence > 1
+        isAtLineStart = !hasText
     }
 
     mutating func render(_ item: WatchItem, id: JobID) -> Output {
@@ -65,7 +70,8 @@ struct WatchRenderer {
         case .chunk(let text): return chunk(text)
         case .started(let attempt, _, _, _, restarted: true): return restart(attempt)
         case .progress(let progress) where progress.phase == .loading && isTerminal:
-            return Output(notes: ["the model is loading …"])
+            defer { toldLoading = true }
+            return Output(notes: toldLoading ? [] : ["the model is loading …"])
         case .retrying(let reason, let error, let delay):
             let why = error?.message ?? reason
             // The figure comes from the channel, where anybody may publish anything: it is shown, never converted.

@@ -52,7 +52,7 @@ struct WatchSession: Sendable {
     }
 
     private func show() async throws -> Outcome {
-        var renderer = WatchRenderer(style: style, isTerminal: Terminal.isInteractive)
+        var renderer = WatchRenderer(style: style, isTerminal: Terminal.isInteractive, start: start)
         let troubles = TroubleNotice(isSilent: style == .silent)
         let watch = client.watch(id, from: start, waitForJob: waitForJob) { troubles.tell($0) }
         for try await item in watch {
@@ -77,7 +77,7 @@ struct WatchSession: Sendable {
             // Nobody reads any more, as with `| head -1`: the job runs on.
             return (.done, nil)
         case .timedOut:
-            Terminal.writeError("gendispatcher: job \(id) is still running; go on with: gendispatcher watch \(id)")
+            Terminal.writeError("gendispatcher: job \(id) has not ended yet; go on with: gendispatcher watch \(id)")
             return (.stillRunning, nil)
         case .interrupted:
             guard cancelsOnInterrupt else {
@@ -86,8 +86,14 @@ struct WatchSession: Sendable {
                         + "or end it with: gendispatcher cancel \(id)")
                 return (.interrupted, nil)
             }
-            _ = try await client.cancel(id, by: by)
-            Terminal.writeError("\ngendispatcher: job \(id) was cancelled")
+            let outcome =
+                switch try await client.cancel(id, by: by) {
+                case .cancelled: "was cancelled"
+                case .flagged: "is being cancelled: its worker was told"
+                case .terminal(let state): "had ended before: \(state.rawValue)"
+                case .unknown: "is not known any more"
+                }
+            Terminal.writeError("\ngendispatcher: job \(id) \(outcome)")
             return (.interrupted, nil)
         }
     }

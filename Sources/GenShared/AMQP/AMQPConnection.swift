@@ -43,7 +43,6 @@ package actor AMQPConnection {
     private var unconfirmed: [UInt64: Publication] = [:]
     private var returned: [String: String] = [:]
     private var lastPublished: UInt64 = 0
-    private var lastSettled: UInt64 = 0
     private var waiting: [Publication] = []
     private var nextDeadline: ContinuousClock.Instant?
     private var isBlocked = false
@@ -94,11 +93,13 @@ package actor AMQPConnection {
         try usable { handle throws(AMQPError) in
             var declared: [String] = []
             for exchange in topology.exchanges {
+                watch?.begin()  // Each call has the whole time to itself.
                 if onlyMissing, try handle.exchangeExists(exchange) { continue }
                 try handle.declare(exchange)
                 declared.append(exchange.name)
             }
             for queue in topology.queues {
+                watch?.begin()
                 if onlyMissing, try handle.queueExists(queue.name) { continue }
                 try handle.declare(queue)
                 declared.append(queue.name)
@@ -189,7 +190,7 @@ extension AMQPConnection: PollSource {
         watch?.begin()
         defer { watch?.end() }
         do throws(AMQPError) {
-            for request in mailbox.takeAll() { try perform(request, handle) }
+            try perform(mailbox.takeAll(), handle)
             for _ in 0..<Self.framesPerTurn {
                 guard case let reading = try handle.read(&assembler), !reading.isNothing else { break }
                 if case .frame(let frame) = reading { try handleFrame(frame, handle) }
@@ -198,6 +199,17 @@ extension AMQPConnection: PollSource {
             expirePublications()
         } catch {
             lose(error)
+        }
+    }
+
+    /// Performs requests in order; those after one that fails are put where `fail` finds them.
+    private func perform(_ requests: [Request], _ handle: AMQPHandle) throws(AMQPError) {
+        var rest = requests[...]
+        do throws(AMQPError) {
+            while let request = rest.popFirst() { try perform(request, handle) }
+        } catch {
+            for case .publish(let publication) in rest { waiting.append(publication) }
+            throw error
         }
     }
 
@@ -232,22 +244,20 @@ extension AMQPConnection: PollSource {
         case .unblocked:
             isBlocked = false
             listener(.unblocked)
-            let held = waiting
-            waiting = []
-            for publication in held { try write(publication, handle) }
+            // One at a time: what a failing write leaves is still there for `fail`.
+            while !waiting.isEmpty { try write(waiting.removeFirst(), handle) }
         }
     }
 
     private func settle(_ tag: UInt64, _ isMultiple: Bool, _ outcome: (PublishOutcome) -> PublishOutcome) {
         // Confirms may come out of order: a multiple one settles whatever is still open up to its tag.
-        guard tag <= lastPublished else { return }
-        for number in (isMultiple ? lastSettled + 1 : tag)...max(tag, isMultiple ? lastSettled + 1 : tag) {
+        let numbers = isMultiple ? unconfirmed.keys.filter { $0 <= tag }.sorted() : [tag]
+        for number in numbers {
             guard let publication = unconfirmed.removeValue(forKey: number) else { continue }
             // The return of an unroutable message comes before its ack.
             let reason = returned.removeValue(forKey: publication.message.messageID ?? "")
             publication.completion(outcome(reason.map(PublishOutcome.returned) ?? .confirmed))
         }
-        if isMultiple { lastSettled = max(lastSettled, tag) }
     }
 
     /// The channel is another now: what it had not confirmed will never be.
@@ -255,7 +265,7 @@ extension AMQPConnection: PollSource {
         for publication in unconfirmed.values { publication.completion(.unknown("the channel was closed")) }
         unconfirmed = [:]
         returned = [:]
-        (lastPublished, lastSettled) = (0, 0)
+        lastPublished = 0
     }
 
     private func expirePublications() {

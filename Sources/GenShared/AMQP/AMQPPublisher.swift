@@ -14,8 +14,18 @@ package actor AMQPPublisher {
     /// Publishes a message, at most within that time.
     /// - Throws: `AMQPError` where no connection can be made; the message was not sent then.
     package func publish(_ message: AMQPMessage, within limit: Duration) async throws(AMQPError) -> PublishOutcome {
+        let deadline = ContinuousClock.now + limit
+        let first = try await attempt(message, until: deadline)
+        // A connection that was lost while it lay idle shows it only now: nothing was sent, so it may be sent again.
+        guard case .notSent = first, ContinuousClock.now < deadline else { return first }
+        return try await attempt(message, until: deadline)
+    }
+
+    private func attempt(
+        _ message: AMQPMessage, until deadline: ContinuousClock.Instant
+    ) async throws(AMQPError) -> PublishOutcome {
         let current = try await usable()
-        let outcome = await current.publish(message, within: limit)
+        let outcome = await current.publish(message, within: max(.milliseconds(1), deadline - .now))
         switch outcome {
         case .notSent, .unknown: forget(current)
         case .confirmed, .returned, .nacked: break

@@ -14,23 +14,27 @@ extension Client {
         // What the worker would refuse is refused here, by the same rules.
         do { _ = try Job(body: body, limits: limits) } catch { throw SubmitError.invalid(error) }
         let end = ContinuousClock.now + deadline
-        try await makeRecord(job, body, until: end)
-        try await publish(job, body, until: end)
+        guard let accepted = try await makeRecord(job, body, until: end) else { return }
+        try await publish(job, accepted, until: end)
     }
 
+    /// - Returns: the body to publish: the job's own, or the one of an earlier submission of the same job under the
+    ///   same id; `nil` where that one has ended already.
     private func makeRecord(
         _ job: Job, _ body: [UInt8], until end: ContinuousClock.Instant
-    ) async throws(SubmitError) {
+    ) async throws(SubmitError) -> [UInt8]? {
         var backoff = Backoff(first: .milliseconds(100), limit: .seconds(1))
         while true {
             do {
-                switch try await store.create(job, body: body) {
-                case .created: return
-                // Our own record, made by a call whose answer was lost.
-                case .exists(_, isSameBody: true): return
-                case .exists(let state, isSameBody: false):
-                    throw SubmitError.rejected("another job has the id \(job.id); it is \(state.rawValue)")
+                guard case .exists(let state, let isSameBody) = try await store.create(job, body: body) else {
+                    return body
                 }
+                var stored = isSameBody ? body : nil
+                if stored == nil { stored = try await repeated(job) }
+                guard let stored, state != .failed else {
+                    throw SubmitError.rejected("a job with the id \(job.id) exists: it is \(state.rawValue)")
+                }
+                return state.isTerminal ? nil : stored
             } catch let error as SubmitError {
                 throw error
             } catch {
@@ -38,6 +42,16 @@ extension Client {
                 guard mayRetry, await pause(&backoff, until: end) else { throw SubmitError.unreachable("\(error)") }
             }
         }
+    }
+
+    /// The stored body, if it is this job but for its time of creation, as when a submission of unknown outcome is
+    /// repeated.
+    private func repeated(_ job: Job) async throws -> [UInt8]? {
+        guard let stored = try await store.message(job.id) else { return nil }
+        // What another client stored need not be readable: then it is not this job.
+        guard var earlier = try? Job(body: stored, limits: limits) else { return nil }
+        earlier.createdAt = job.createdAt
+        return earlier == job ? stored : nil
     }
 
     private func publish(_ job: Job, _ body: [UInt8], until end: ContinuousClock.Instant) async throws(SubmitError) {
@@ -90,7 +104,9 @@ extension Client {
         if let uncertainty { return .unknown(job.id, uncertainty) }
         let failure = JobFailure(.rejected, error.description)
         do {
-            try await store.reject(job.id, failure: failure, body: body, kind: job.kind.rawValue)
+            _ = try await store.reject(
+                job.id, failure: failure,
+                rejected: RejectedMessage(body: body, kind: job.kind.rawValue, pool: job.pool, lane: job.lane))
         } catch {
             // The record stays `queued` and runs out by itself; the caller learns what matters.
         }

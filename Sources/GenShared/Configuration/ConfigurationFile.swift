@@ -26,6 +26,11 @@ package struct ConfigurationFile: Sendable {
         return try ConfigurationFile(path: path)
     }
 
+    /// The names that may stand at the top: workers and dispatchers share a file.
+    package static let sections = [
+        "amqp_url", "redis_url", "backends", "pools", "templates", "timers", "drain", "max_tokens_limit",
+    ]
+
     /// Reads a file.
     /// - Throws: `ConfigurationError`.
     package init(path: String) throws(ConfigurationError) {
@@ -33,6 +38,7 @@ package struct ConfigurationFile: Sendable {
             throw ConfigurationError("the configuration \(path) cannot be read: no such file, or no right to")
         }
         try self.init(path: path, data: data)
+        try SettingsReader(self).allow(Self.sections)
     }
 
     init(path: String, data: Data) throws(ConfigurationError) {

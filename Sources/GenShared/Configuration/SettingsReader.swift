@@ -19,7 +19,11 @@ package struct SettingsReader {
 
     /// Refuses every name but these.
     /// - Throws: `ConfigurationError`.
-    package func allow(_ known: String...) throws(ConfigurationError) {
+    package func allow(_ known: String...) throws(ConfigurationError) { try allow(known) }
+
+    /// Refuses every name but these.
+    /// - Throws: `ConfigurationError`.
+    package func allow(_ known: [String]) throws(ConfigurationError) {
         for name in names where !known.contains(name) {
             throw ConfigurationError(
                 "\(file): \(fields.place(name)) is unknown; known here: \(known.sorted().joined(separator: ", "))")

@@ -150,6 +150,10 @@ extension HTTPClient: PollSource {
 /// What must happen once, before any thread: libraries with global state are set up, SIGPIPE is ignored.
 package enum ProcessSetup {
     package static func run() {
+        // Where the caller has closed one of the three, a socket would take its number, and lines would go into it.
+        for descriptor in Int32(0)...2 where fcntl(descriptor, F_GETFD) < 0 {
+            _ = open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY)
+        }
         // hiredis and librabbitmq write to sockets that the peer may have closed.
         signal(SIGPIPE, SIG_IGN)
         curl_global_init(Int(CURL_GLOBAL_ALL))

@@ -31,6 +31,14 @@ public struct JobRecord: Sendable, Equatable {
     /// How it ended, as the event that said so; `nil` while it is open.
     public let ending: JobEvent.Content?
 
+    /// How it ended, as the last event of its log; `nil` while it is open.
+    public var endingEvent: JobEvent? {
+        guard let ending else { return nil }
+        // The end is written in the attempt of the event before it, so that one has the number before.
+        let before = EventID(attempt: last.attempt, sequence: max(last.sequence, 1) - 1)
+        return JobEvent(id: last, previous: before, content: ending)
+    }
+
     /// Reads the fields of the hash.
     /// - Returns: `nil` where there is no state: no record.
     package init?(id: JobID, fields: [String: String]) {

@@ -10,8 +10,8 @@ package protocol ExecutionStore: Sendable {
     /// Keeps the lease alive on a timer that no job's code can delay, until `dropLease`. The listener hears each
     /// renewal's answer, from any thread, and must not block.
     func keepLease(_ id: JobID, owner: String, listener: @escaping @Sendable (AppendReply) -> Void)
-    /// Ends the renewals of that job.
-    func dropLease(_ id: JobID)
+    /// Ends the renewals of that owner's lease; another's is left alone.
+    func dropLease(_ id: JobID, owner: String)
     /// Gives the job back for another attempt.
     /// - Throws: `StoreError`.
     func release(_ release: JobRelease) async throws -> ReleaseReply
@@ -20,7 +20,7 @@ package protocol ExecutionStore: Sendable {
     func finish(_ ending: JobEnding) async throws -> FinishReply
     /// Tells the services that wait for many jobs that this one has ended.
     /// - Throws: `StoreError`.
-    func announce(_ id: JobID, state: JobState, kind: JobKind, tenant: String) async throws
+    func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws
 }
 
 /// What `claim` answers.

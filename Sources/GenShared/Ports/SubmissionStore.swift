@@ -6,9 +6,13 @@ package protocol SubmissionStore: Sendable {
     /// Asks for a job's end.
     /// - Throws: `StoreError`.
     func cancel(_ id: JobID, by: String) async throws -> CancelReply
-    /// Ends a job that never ran.
+    /// Ends a job that never ran; makes its record of what is known where there is none.
+    /// - Returns: the state in which the job has ended, now or before; `nil` where it runs after all.
     /// - Throws: `StoreError`.
-    func reject(_ id: JobID, failure: JobFailure, body: [UInt8], kind: String) async throws
+    func reject(_ id: JobID, failure: JobFailure, rejected: RejectedMessage) async throws -> JobState?
+    /// The body of the job's message, or `nil` where there is no record.
+    /// - Throws: `StoreError`.
+    func message(_ id: JobID) async throws -> [UInt8]?
     /// Ends a job whose time is over, if it is.
     /// - Throws: `StoreError`.
     func expire(_ id: JobID) async throws
@@ -18,6 +22,21 @@ package protocol SubmissionStore: Sendable {
     /// Events of the log from that one on, itself included, oldest first; at most `limit`.
     /// - Throws: `StoreError`.
     func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String]
+}
+
+/// What is known of a message whose job never ran.
+package struct RejectedMessage: Sendable {
+    package var body: [UInt8]
+    package var kind: String
+    package var pool: String
+    package var lane: Lane
+
+    package init(body: [UInt8], kind: String, pool: String, lane: Lane) {
+        self.body = body
+        self.kind = kind
+        self.pool = pool
+        self.lane = lane
+    }
 }
 
 /// What `create` found.

@@ -21,8 +21,8 @@ final class LeaseKeeper: Sendable {
         leases.withLock { $0[id] = Lease(owner: owner, listener: listener) }
     }
 
-    func drop(_ id: JobID) {
-        leases.withLock { _ = $0.removeValue(forKey: id) }
+    func drop(_ id: JobID, owner: String) {
+        leases.withLock { if $0[id]?.owner == owner { $0[id] = nil } }
     }
 
     /// Posts one renewal for each lease; they go out in one write.

@@ -237,6 +237,6 @@ extension RedisConnection: PollSource {
             deadline = min(deadline ?? limit, limit)
         }
         guard let deadline else { return -1 }
-        return Int32((deadline - clock.now).milliseconds) + 1
+        return Int32(clamping: (deadline - clock.now).milliseconds + 1)
     }
 }

@@ -51,7 +51,7 @@ extension RedisJobStore: ExecutionStore {
         leases.keep(id, owner: owner, listener: listener)
     }
 
-    package func dropLease(_ id: JobID) { leases.drop(id) }
+    package func dropLease(_ id: JobID, owner: String) { leases.drop(id, owner: owner) }
 
     package func release(_ release: JobRelease) async throws -> ReleaseReply {
         var command = command(.release, release.id)
@@ -96,11 +96,11 @@ extension RedisJobStore: ExecutionStore {
         }
     }
 
-    package func announce(_ id: JobID, state: JobState, kind: JobKind, tenant: String) async throws {
+    package func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws {
         // `~` lets Redis trim whole nodes only, which costs nothing.
         let command = RedisCommand(
             "XADD", JobKeys.done, "MAXLEN", "~", "100000", "*", "id", id.rawValue, "state", state.rawValue, "kind",
-            kind.rawValue, "tenant", tenant)
+            kind, "tenant", tenant)
         _ = try await self.reply(to: command)
     }
 }

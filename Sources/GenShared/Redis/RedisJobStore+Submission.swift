@@ -31,13 +31,24 @@ extension RedisJobStore: SubmissionStore {
         }
     }
 
-    package func reject(_ id: JobID, failure: JobFailure, body: [UInt8], kind: String) async throws {
+    package func reject(_ id: JobID, failure: JobFailure, rejected: RejectedMessage) async throws -> JobState? {
         var command = command(.reject, id)
         command.append(failure.json)
-        command.append(body)
-        command.append(kind)
-        for empty in ["default", "", "", ""] { command.append(empty) }
-        _ = try await call(command)
+        command.append(rejected.body)
+        for text in [rejected.kind, "default", rejected.pool, rejected.lane.rawValue, ""] { command.append(text) }
+        let reply = try await call(command)
+        switch reply.word {
+        case "rejected": return .failed
+        case "terminal": return try reply.state(0)
+        default: return nil
+        }
+    }
+
+    package func message(_ id: JobID) async throws -> [UInt8]? {
+        guard case .bulk(let body) = try await reply(to: RedisCommand("HGET", JobKeys(id).record, "message")) else {
+            return nil
+        }
+        return body
     }
 
     package func expire(_ id: JobID) async throws {

@@ -211,10 +211,10 @@ extension RedisSubscriber: PollSource {
     private func nextTimeout() -> Int32 {
         if handle == nil {
             guard !channels.isEmpty, let retryAt else { return channels.isEmpty ? -1 : 0 }
-            return Int32((retryAt - clock.now).milliseconds) + 1
+            return Int32(clamping: (retryAt - clock.now).milliseconds + 1)
         }
         guard !channels.isEmpty else { return -1 }
         let deadline = pingedAt.map { $0 + timeouts.command } ?? heardAt + Self.silence
-        return Int32((deadline - clock.now).milliseconds) + 1
+        return Int32(clamping: (deadline - clock.now).milliseconds + 1)
     }
 }

@@ -156,7 +156,8 @@ extension ChildProcess: PollSource {
             pollfd(fd: wake, events: Int16(POLLIN), revents: 0), pollfd(fd: process, events: Int16(POLLIN), revents: 0),
             pollfd(fd: output, events: Int16(POLLIN), revents: 0),
         ]
-        _ = poll(&descriptors, 3, -1)
+        // At most a second, so that a child without an owner is ended.
+        _ = poll(&descriptors, 3, 1000)
     }
 
     private func turn() {

@@ -96,19 +96,29 @@ private final class Core: @unchecked Sendable {
     func run() {
         threadIdentity.store(UInt(pthread_self()), ordering: .relaxed)
         var jobs: [UnownedJob] = []
-        while true {
-            let (source, executor, isStopped) = state.withLock { state in
-                swap(&jobs, &state.jobs)
-                return (state.source, state.executor, state.isStopped)
-            }
-            if let executor {
-                for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
-            }
-            if isStopped && jobs.isEmpty { return }
-            jobs.removeAll(keepingCapacity: true)
-            source?.service()
-            sleep(source)
+        while runJobs(&jobs) { attend() }
+    }
+
+    /// Holds the executor no longer than its jobs run: asleep, the thread would keep it alive.
+    /// - Returns: false once the executor is gone.
+    private func runJobs(_ jobs: inout [UnownedJob]) -> Bool {
+        let (executor, isStopped) = state.withLock { state in
+            swap(&jobs, &state.jobs)
+            return (state.executor, state.isStopped)
         }
+        if isStopped && jobs.isEmpty { return false }
+        if let executor {
+            for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+        }
+        jobs.removeAll(keepingCapacity: true)
+        return true
+    }
+
+    /// Holds the source for one look and one sleep, so that one that nobody else holds ends between two turns.
+    private func attend() {
+        let source = state.withLock { $0.source }
+        source?.service()
+        sleep(source)
     }
 
     /// Waits for the source's descriptor, its deadline, or a wake-up.

@@ -10,15 +10,19 @@ package protocol PollSource: AnyObject, Sendable {
     /// Whether something was posted that `service` has not taken yet. Called right before sleeping.
     var hasWork: Bool { get }
     /// Sleeps until the handle has news, its next deadline, or the descriptor `wake` becomes readable.
+    ///
+    /// At most about a second: while it sleeps the thread holds the source, which may have lost its last owner.
     func wait(wake: Int32)
 }
 
 /// Sleeps in `poll(2)` on one descriptor and the wake descriptor.
-/// - Parameter timeoutMilliseconds: at most this long; negative means without end.
+/// - Parameter timeoutMilliseconds: at most this long; negative, and anything longer, means a second.
 package func pollDescriptor(_ descriptor: Int32, events: Int32, wake: Int32, timeoutMilliseconds: Int32) {
     var descriptors = [
         pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
         pollfd(fd: descriptor, events: Int16(events), revents: 0),
     ]
-    _ = Glibc.poll(&descriptors, descriptor < 0 ? 1 : 2, timeoutMilliseconds)
+    let limit: Int32 = 1000
+    _ = Glibc.poll(
+        &descriptors, descriptor < 0 ? 1 : 2, timeoutMilliseconds < 0 ? limit : min(timeoutMilliseconds, limit))
 }

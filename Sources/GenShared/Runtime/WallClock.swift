@@ -12,11 +12,11 @@ extension Timestamp {
 }
 
 extension Duration {
-    /// Whole milliseconds, at least 0, at most what 32 bits hold.
+    /// Whole milliseconds, at least 0, at most 100 days.
     package var milliseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds >= 0 else { return 0 }
-        guard seconds < 2_000_000 else { return 2_000_000_000 }
-        return Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000)
+        guard seconds < 100 * 86_400 else { return 100 * 86_400_000 }
+        return max(0, Int(seconds) * 1000 + Int(attoseconds / 1_000_000_000_000_000))
     }
 }

@@ -22,7 +22,7 @@ final class PrintingStore: ExecutionStore {
     }
 
     func keepLease(_ id: JobID, owner: String, listener: @escaping @Sendable (AppendReply) -> Void) {}
-    func dropLease(_ id: JobID) {}
+    func dropLease(_ id: JobID, owner: String) {}
 
     func release(_ release: JobRelease) async throws -> ReleaseReply {
         if case .retrying(_, let error?, _) = release.content {
@@ -51,7 +51,7 @@ final class PrintingStore: ExecutionStore {
         return .ended(ending.content.terminalState ?? .failed)
     }
 
-    func announce(_ id: JobID, state: JobState, kind: JobKind, tenant: String) async throws {}
+    func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws {}
 
     private func show(_ json: String) {
         guard let event = JobEvent(json: json) else { return }

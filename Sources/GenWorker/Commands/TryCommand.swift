@@ -73,9 +73,11 @@ enum TryCommand {
             store: store, router: NoRouter(), backends: [backend], templates: configuration.templates,
             limits: configuration.limits, timers: configuration.timers, workerID: "try", pool: job.pool)
         let delivery = JobDelivery(pool: job.pool, lane: job.lane, body: job.body)
-        let execution = JobExecution(services: services, running: running, onClaim: { _ in }, delivery: delivery)
+        let execution = JobExecution(
+            services: services, running: running, onClaim: { _ in }, onConcluded: { _ in },
+            delivery: delivery)
         let signals = StopSignals()
-        let task = Task { _ = await execution.run(job) }
+        let task = Task { await execution.run(job) }
         running.attach(task)
         let stopping = Task { if await signals.next() { running.abort(.cancelled) } }
         let ticking = Task {

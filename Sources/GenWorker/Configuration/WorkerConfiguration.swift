@@ -43,8 +43,6 @@ struct WorkerConfiguration: Sendable {
     private mutating func read(
         _ settings: SettingsReader, _ environment: [String: String]
     ) throws(ConfigurationError) {
-        try settings.allow(
-            "amqp_url", "redis_url", "backends", "pools", "templates", "timers", "drain", "max_tokens_limit")
         if let section = try settings.object("backends") {
             for name in section.names {
                 if let entry = try section.object(name) {

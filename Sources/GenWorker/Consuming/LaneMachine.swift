@@ -68,6 +68,7 @@ struct LaneMachine {
     private var isConnected = false
     private var isDraining = false
     private var pausedUntil: Instant?
+    private var batchResumesAt: Instant?
 
     init(slots: Int, batchMinSlots: Int = 0) {
         self.slots = slots
@@ -112,6 +113,7 @@ struct LaneMachine {
             times += batch.map { $0.since + Self.patience }
         }
         if let pausedUntil { times.append(pausedUntil) }
+        if let batchResumesAt { times.append(batchResumesAt) }
         // What is past has been seen to, or waits for a slot: a tick for it would follow upon tick.
         return times.filter { $0 > now }.min()
     }
@@ -147,12 +149,14 @@ struct LaneMachine {
         }
         actions += settleBatch(now)
         guard isConnected else { return actions }
-        if !attached.contains(.interactive), free > 0 {
+        // A batch job that may be pushed out is as good as a free slot.
+        if !attached.contains(.interactive), free > 0 || (youngestBatch() != nil && interactive.isEmpty) {
             attached.insert(.interactive)
             actions.append(.attach(.interactive, prefetch: slots))
         }
         let room = free - interactive.count - unchecked.count - batch.count
-        if !attached.contains(.batch), batch.isEmpty, room > 0 {
+        if !attached.contains(.batch), batch.isEmpty, room > 0, batchResumesAt.map({ $0 <= now }) ?? true {
+            batchResumesAt = nil
             attached.insert(.batch)
             actions.append(.attach(.batch, prefetch: room))
         }
@@ -170,6 +174,8 @@ struct LaneMachine {
             actions += detach(.batch)
             actions += batch.map { .requeue($0.ticket) }
             batch = []
+            // Others shall have a chance with them.
+            batchResumesAt = now + Self.patience
         }
         return actions
     }

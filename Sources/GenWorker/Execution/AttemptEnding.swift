@@ -36,7 +36,13 @@ struct AttemptEnding: Sendable {
         case .fenced:
             // Another owner has the job. The message goes back: whoever gets it learns how the job stands.
             return .requeue
-        case .storeLost(let why): return .requeueAndPause(why)
+        case .storeLost(let why):
+            // Given back under our own token if the store is there again: a lease that runs out counts as a crash.
+            let content = JobEvent.Content.retrying(reason: "store_lost", error: nil, delaySeconds: 0)
+            if case .ended(let state)? = await give(back: content, .nothing, .zero, usage) {
+                return await announce(state)
+            }
+            return .requeueAndPause(why)
         case .timedOut(let why, let isRetryable):
             return await fail(JobFailure(.timeout, why, isRetryable: isRetryable), usage: usage)
         case .outputTooLarge(let limit):
@@ -68,7 +74,12 @@ struct AttemptEnding: Sendable {
             failure.isRetryable = false
         }
         guard await router.bury(execution.delivery, reason: failure.code.rawValue, detail: failure.message) else {
-            return await release("shutdown", .nothing, usage)
+            // The dead queue takes no copy: the job is not ended without one.
+            let content = JobEvent.Content.retrying(reason: "broker_lost", error: failure, delaySeconds: 0)
+            if case .ended(let state)? = await give(back: content, .nothing, .zero, usage) {
+                return await announce(state)
+            }
+            return .requeueAndPause("RabbitMQ takes no copy")
         }
         return await finish(.failed(failure, partial: usage), usage: usage)
     }
@@ -94,7 +105,7 @@ struct AttemptEnding: Sendable {
     private func give(
         back content: JobEvent.Content, _ counter: JobRelease.Counter, _ delay: Duration, _ usage: Usage?
     ) async -> ReleaseReply? {
-        store.dropLease(job.id)
+        store.dropLease(job.id, owner: owner)
         // What was written but not stored belongs to an attempt that does not count: it is not sent any more, nor is
         // what the store has lost since.
         var last = await writer.drain().previous
@@ -127,7 +138,7 @@ struct AttemptEnding: Sendable {
 
     private func announce(_ state: JobState) async -> Disposition {
         let reply: Void? = await persistently {
-            try await store.announce(job.id, state: state, kind: job.kind, tenant: job.tenant)
+            try await store.announce(job.id, state: state, kind: job.kind.rawValue, tenant: job.tenant)
         }
         return reply == nil ? .requeueAndPause("Redis is away") : .acknowledge
     }

@@ -70,9 +70,6 @@ final class EventWriter: Sendable {
         state.withLock { state in state.sent.filter { $0.id > id } }
     }
 
-    /// The last event.
-    var last: EventID { state.withLock { $0.last } }
-
     // MARK: Sending
 
     private static func join(_ content: JobEvent.Content, to state: inout State) {

@@ -12,6 +12,8 @@ struct ExecutionServices: Sendable {
     /// The name under which this worker shows in events.
     let workerID: String
     let pool: String
+    /// The kinds that the pool serves.
+    var kinds = Set(JobKind.allCases)
 }
 
 /// Timers of one attempt beside its own timeout.
@@ -54,6 +56,4 @@ enum Disposition: Sendable, Equatable {
     case requeue
     /// Back to its queue, and nothing more is taken for a while: the store or the broker is away.
     case requeueAndPause(String)
-    /// Neither: RabbitMQ delivers it again when it notices the loss.
-    case leave
 }

@@ -9,27 +9,57 @@ struct JobExecution: Sendable {
     let running: RunningJob
     /// Told once the job is claimed: whether an interactive job may take its slot.
     let onClaim: @Sendable (_ isPreemptable: Bool) -> Void
+    /// Told what is to be done with the delivery, as soon as that is known; the slot may be held a little longer.
+    let onConcluded: @Sendable (Disposition) -> Void
     let delivery: JobDelivery
 
     /// Preemptions that a batch job suffers before it is left alone.
     static let preemptionLimit = 3
 
-    func run(_ job: Job) async -> Disposition {
+    /// Runs the job; returns when its slot is free.
+    func run(_ job: Job) async {
+        // A job that was not claimed has no slot at the backend: its end is told here.
+        if let disposition = await begin(job) { onConcluded(disposition) }
+    }
+
+    /// - Returns: what is to be done with the delivery, or `nil` where `onConcluded` was told.
+    private func begin(_ job: Job) async -> Disposition? {
         // Unguessable is not needed, unique is: a random token names this attempt's right to write.
         let owner = JobID(atMilliseconds: Timestamp.now.milliseconds).rawValue
-        guard let backend = services.backends.first(where: { $0.kinds.contains(job.kind) }) else {
+        guard services.kinds.contains(job.kind),
+            let backend = services.backends.first(where: { $0.kinds.contains(job.kind) })
+        else {
             return await reject(job, owner)
         }
         let reply: ClaimReply
         do {
-            reply = try await services.store.claim(
-                job, body: delivery.body, owner: owner, startedFields: startedFields(backend))
+            reply = try await claim(job, owner, startedFields(backend))
         } catch { return .requeueAndPause("\(error)") }
         switch reply {
-        case .claimed(let claim): return await execute(job, claim, owner, backend)
+        case .claimed(let claim):
+            await execute(job, claim, owner, backend)
+            return nil
         case .terminal(let state), .ended(let state): return await announce(job, state)
         case .busy(let left): return await park(left)
         case .wait(let left): return await park(left)
+        }
+    }
+
+    /// Claims; an answer that was lost is asked for again by the same owner, who is told what was given: a token that
+    /// is thrown away would leave a lease behind that counts as a crash.
+    private func claim(_ job: Job, _ owner: String, _ startedFields: String) async throws -> ClaimReply {
+        var backoff = Backoff(first: .milliseconds(100), limit: .seconds(1))
+        let deadline = ContinuousClock.now + .seconds(5)
+        while true {
+            do {
+                return try await services.store.claim(
+                    job, body: delivery.body, owner: owner, startedFields: startedFields)
+            } catch let error as StoreError {
+                guard !error.isCertainlyUndone, ContinuousClock.now < deadline else { throw error }
+                let pause = backoff.next()
+                // Not part of the task that a cancel ends: the pause must be one.
+                await Task { do { try await Task.sleep(for: pause) } catch {} }.value
+            }
         }
     }
 
@@ -48,18 +78,20 @@ struct JobExecution: Sendable {
     /// Services that wait for many jobs hear of each end at least once: also when this is a redelivery.
     private func announce(_ job: Job, _ state: JobState) async -> Disposition {
         do {
-            try await services.store.announce(job.id, state: state, kind: job.kind, tenant: job.tenant)
+            try await services.store.announce(job.id, state: state, kind: job.kind.rawValue, tenant: job.tenant)
             return .acknowledge
         } catch { return .requeueAndPause("\(error)") }
     }
 
     private func reject(_ job: Job, _ owner: String) async -> Disposition {
         let failure = JobFailure(
-            .unsupported, "no backend of pool \"\(services.pool)\" serves \(job.kind.rawValue) jobs")
+            .unsupported, "pool \"\(services.pool)\" does not serve \(job.kind.rawValue) jobs")
         do {
-            let reply = try await services.store.claim(
-                job, body: delivery.body, owner: owner, startedFields: "\"worker\":\"\(services.workerID)\"")
+            let reply = try await claim(job, owner, "\"worker\":\"\(services.workerID)\"")
             guard case .claimed(let claim) = reply else { return await announceUnlessOpen(job, reply) }
+            // The copy for the dead queue may take longer to be confirmed than a lease lasts.
+            services.store.keepLease(job.id, owner: owner) { _ in }
+            defer { services.store.dropLease(job.id, owner: owner) }
             let attempt = AttemptEnding(
                 execution: self, job: job, claim: claim, owner: owner,
                 writer: EventWriter(
@@ -78,7 +110,7 @@ struct JobExecution: Sendable {
 
     private func execute(
         _ job: Job, _ claim: Claim, _ owner: String, _ backend: any GenerationBackend
-    ) async -> Disposition {
+    ) async {
         onClaim(claim.preempted < Self.preemptionLimit)
         let running = running
         services.store.keepLease(job.id, owner: owner) { reply in
@@ -88,7 +120,6 @@ struct JobExecution: Sendable {
             case .ok, .behind: break
             }
         }
-        defer { services.store.dropLease(job.id) }
         if claim.isCancelWanted { running.abort(.cancelled) }
         running.limitRun(to: .seconds(job.timeoutSeconds))
         let writer = EventWriter(
@@ -100,10 +131,12 @@ struct JobExecution: Sendable {
         let outcome = await attempt.generate(stream)
         running.stopTimers()
         let disposition = await ending.conclude(outcome, attempt, stream, queuedMilliseconds: claim.queuedMilliseconds)
+        services.store.dropLease(job.id, owner: owner)
+        // At once: the copy in a tier may be delivered before the backend has freed its slot.
+        onConcluded(disposition)
         // The slot is given back only when the backend has freed its own. Not part of the cancelled task: it must
         // happen just then.
         await Task { await stream.settle() }.value
-        return disposition
     }
 
     private func request(for job: Job) -> GenerationRequest {

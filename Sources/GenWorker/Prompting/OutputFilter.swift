@@ -44,7 +44,7 @@ struct OutputFilter {
     private static let quotes: [Character: Set<Character>] = [
         "\"": ["\""], "\u{201C}": ["\u{201D}", "\u{201C}"], "\u{201E}": ["\u{201C}", "\u{201D}"],
         "\u{00AB}": ["\u{00BB}"],
-        "*": ["*"], "_": ["_"], "`": ["`"], "'": ["'"], "\u{2018}": ["\u{2019}"],
+        "*": ["*"], "_": ["_"], "`": ["`"], "\u{2018}": ["\u{2019}"],
     ]
 
     init(_ form: Form) { self.form = form }

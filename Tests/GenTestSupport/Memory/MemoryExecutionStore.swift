@@ -156,7 +156,7 @@ package final class MemoryExecutionStore: ExecutionStore {
         state.withLock { $0.leases[id] = listener }
     }
 
-    package func dropLease(_ id: JobID) { state.withLock { $0.leases[id] = nil } }
+    package func dropLease(_ id: JobID, owner: String) { state.withLock { $0.leases[id] = nil } }
 
     package func release(_ release: JobRelease) async throws -> ReleaseReply {
         try throwError(of: .release)
@@ -194,7 +194,7 @@ package final class MemoryExecutionStore: ExecutionStore {
         }
     }
 
-    package func announce(_ id: JobID, state jobState: JobState, kind: JobKind, tenant: String) async throws {
+    package func announce(_ id: JobID, state jobState: JobState, kind: String, tenant: String) async throws {
         try throwError(of: .announce)
         state.withLock { $0.announced.append(jobState) }
     }

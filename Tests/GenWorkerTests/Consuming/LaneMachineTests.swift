@@ -75,6 +75,17 @@ struct LaneMachineTests {
         }
     }
 
+    @Test("a batch job that may be pushed out is as good as a free slot: the interactive lane is attached again for it")
+    func claimedLate() {
+        var machine = connected(slots: 1)
+        _ = machine.handle(.delivered(ticket(1), .batch), at: start)
+        _ = machine.handle(.delivered(ticket(2), .interactive), at: start)
+        // Not claimed yet, the batch job cannot be pushed out.
+        #expect(machine.handle(.checked(ticket(2), isOpen: true), at: start).contains(.detach(.interactive)))
+        let actions = machine.handle(.claimed(ticket(1), isPreemptable: true), at: start)
+        #expect(actions == [.attach(.interactive, prefetch: 1)])
+    }
+
     @Test("a batch delivery that is held for a second goes back to its queue")
     func patience() {
         var machine = connected(slots: 2)

@@ -1,6 +1,7 @@
 import GenShared
 import GenTestSupport
 import Synchronization
+import Testing
 
 @testable import GenWorker
 
@@ -101,7 +102,7 @@ struct ExecutionFixture {
     let router: RecordingRouter
     let running: RunningJob
     let job: Job
-    private let execution: JobExecution
+    private let services: ExecutionServices
 
     init(
         _ steps: [ScriptedBackend.Step], kind: JobKind = .reply, store: MemoryExecutionStore = MemoryExecutionStore(),
@@ -114,27 +115,30 @@ struct ExecutionFixture {
         running = RunningJob(id: job.id)
         var limits = JobLimits()
         limits.outputBytes = outputLimit
-        execution = JobExecution(
-            services: ExecutionServices(
-                store: store, router: router, backends: [backend], templates: PromptTemplate.defaults, limits: limits,
-                timers: ExecutionTimers(), workerID: "w", pool: "text"),
-            running: running, onClaim: { _ in },
-            delivery: JobDelivery(pool: "text", lane: .interactive, body: job.body))
+        services = ExecutionServices(
+            store: store, router: router, backends: [backend], templates: PromptTemplate.defaults, limits: limits,
+            timers: ExecutionTimers(), workerID: "w", pool: "text")
     }
 
     /// Runs it as a pool does; `whenHanging` is called when the backend has gone silent.
     func run(whenHanging: (@Sendable () -> Void)? = nil) async -> Disposition {
-        return await withCheckedContinuation { continuation in
-            let task = Task {
-                let disposition = await execution.run(job)
-                continuation.resume(returning: disposition)
-            }
-            running.attach(task)
-            if let whenHanging {
-                Task {
-                    for await _ in backend.onHang { whenHanging() }
-                }
+        let (dispositions, disposition) = AsyncStream.makeStream(of: Disposition.self)
+        let execution = JobExecution(
+            services: services, running: running, onClaim: { _ in }, onConcluded: { disposition.yield($0) },
+            delivery: JobDelivery(pool: "text", lane: .interactive, body: job.body))
+        let task = Task { await execution.run(job) }
+        running.attach(task)
+        if let whenHanging {
+            Task {
+                for await _ in backend.onHang { whenHanging() }
             }
         }
+        await task.value
+        disposition.finish()
+        var all: [Disposition] = []
+        for await told in dispositions { all.append(told) }
+        // Told exactly once, whatever happened.
+        #expect(all.count == 1)
+        return all.first ?? .requeue
     }
 }

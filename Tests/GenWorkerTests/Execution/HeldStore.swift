@@ -21,10 +21,10 @@ final class HeldStore: ExecutionStore {
         throw NotScripted()
     }
     func keepLease(_ id: JobID, owner: String, listener: @escaping @Sendable (AppendReply) -> Void) {}
-    func dropLease(_ id: JobID) {}
+    func dropLease(_ id: JobID, owner: String) {}
     func release(_ release: JobRelease) async throws -> ReleaseReply { throw NotScripted() }
     func finish(_ ending: JobEnding) async throws -> FinishReply { throw NotScripted() }
-    func announce(_ id: JobID, state: JobState, kind: JobKind, tenant: String) async throws { throw NotScripted() }
+    func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws { throw NotScripted() }
 }
 
 extension EventBatch {

@@ -64,7 +64,7 @@ struct JobExecutionTests {
             [.fail(JobFailure(.backendError, "oops", isRetryable: true))], confirms: false)
         #expect(await retrying.run() != .acknowledge)
         let dying = ExecutionFixture([.fail(JobFailure(.invalidInput, "no"))], confirms: false)
-        #expect(await dying.run() == .requeue)
+        #expect(await dying.run() == .requeueAndPause("RabbitMQ takes no copy"))
         #expect(dying.store.jobState == .retrying && dying.store.failures == 0)
     }
 

@@ -12,6 +12,9 @@ extension RedisScript {
         name: "claim",
         body: ScriptPrelude.text
             + """
+            -- Members that are no JSON must fail here, before anything is written.
+            local who = cjson.decode('{' .. ARGV[4] .. '}')
+            local function text(value) return type(value) == 'string' and value or '' end
             local time = now()
             local state, owner, lease, attempt, failures, crashes, preempted, last, wait, expires, queued =
               unpack(redis.call('HMGET', record, 'state', 'owner', 'lease_until', 'attempt', 'failures', 'crashes',
@@ -74,10 +77,9 @@ extension RedisScript {
             if attempt > 1 then fields = fields .. ',"restarted":true' end
             make()
             emit(id, compose(id, last, fields))
-            local who = cjson.decode('{' .. ARGV[4] .. '}')
             redis.call('HSET', record, 'state', 'running', 'attempt', attempt, 'owner', ARGV[2], 'crashes', crashes,
               'lease_until', integer(time + ARGV[3]), 'last', id, 'started_at', integer(time),
-              'worker', who.worker or '', 'backend', who.backend or '', 'model', who.model or '')
+              'worker', text(who.worker), 'backend', text(who.backend), 'model', text(who.model))
             redis.call('PEXPIRE', record, \(ScriptPrelude.openRecord))
             redis.call('PEXPIRE', events, \(ScriptPrelude.openRecord))
             return { 'claimed', attempt, id, failures, crashes, preempted, integer(time - queued), 0 }

@@ -21,6 +21,7 @@ extension RedisScript {
             local time = now()
             if redis.call('EXISTS', flag) == 1 then
               local fields, pairs = cancelled(time, ARGV[7])
+              pairs[#pairs + 1], pairs[#pairs + 2] = 'usage', ARGV[7]
               conclude('cancelled', last, fields, time, pairs)
               return { 'ended', 'cancelled' }
             end

@@ -48,9 +48,9 @@ enum ScriptPrelude {
         end
         -- Who asked for the end, and how long ago: a flag that somebody set by hand may hold anything.
         local function cancellation(time)
-          local value = redis.call('GET', flag)
+          local value = redis.pcall('GET', flag)
           local by, at
-          if value then
+          if type(value) == 'string' then
             local ok, decoded = pcall(cjson.decode, value)
             if ok and type(decoded) == 'table' then
               if type(decoded.by) == 'string' then by = decoded.by end

@@ -44,9 +44,6 @@ final class LlamaServerBackend: GenerationBackend {
 
     var model: String? { state.withLock { $0.model } }
 
-    /// Why its program cannot be used, if it was given up.
-    var startupFailure: JobFailure? { process?.failure }
-
     /// Whether its program is being started.
     var isStarting: Bool { process?.isStarting ?? false }
 
@@ -99,9 +96,12 @@ final class LlamaServerBackend: GenerationBackend {
     func streamOpened() { state.withLock { $0.open += 1 } }
     func streamClosed() { state.withLock { $0.open -= 1 } }
 
-    /// Waits until the server works on no more requests than we have open; at most 10 s, after which the slot is
-    /// given back regardless: the request's token limit ends it in any case.
+    /// Waits until the server works on no more requests than we have open.
+    ///
+    /// At most 10 s, after which the slot is given back regardless: the request's token limit ends it in any case. A
+    /// server at an address may serve others, too, whose work tells nothing of ours: there only the connection counts.
     func awaitFreeSlot() async {
+        guard process != nil else { return }
         let deadline = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < deadline {
             let open = state.withLock { $0.open }

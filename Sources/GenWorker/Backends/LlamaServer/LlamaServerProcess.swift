@@ -21,7 +21,6 @@ final class LlamaServerProcess: Sendable {
     private enum Phase {
         case starting
         case ready
-        case failed(JobFailure)
         case stopping
     }
 
@@ -42,11 +41,6 @@ final class LlamaServerProcess: Sendable {
         self.settings = settings
         self.port = port
         self.key = key
-    }
-
-    /// Why it cannot be used, if it was given up.
-    var failure: JobFailure? {
-        if case .failed(let failure) = state.withLock({ $0.phase }) { failure } else { nil }
     }
 
     /// Whether it is being started, for the first time or again.
@@ -72,19 +66,26 @@ final class LlamaServerProcess: Sendable {
         do { try await child.start(arguments, environment: ["LLAMA_API_KEY": key]) } catch {
             throw failure("\(error); install llama.cpp, or set `command`")
         }
+        do {
+            try await waitUntilReady(child, progress)
+            return child
+        } catch {
+            // Cancelled, or too late: it must not run on unwatched.
+            await child.signal(SIGKILL)
+            throw error
+        }
+    }
+
+    private func waitUntilReady(_ child: ChildProcess, _ progress: @Sendable (Progress) -> Void) async throws {
         let deadline = ContinuousClock.now + settings.startTimeout
         while true {
             progress(Progress(phase: .loading))
             if let ending = await child.currentEnding { throw await exited(child, ending) }
-            if try await client.health() == .ready { return child }
+            if try await client.health() == .ready { return }
             guard ContinuousClock.now < deadline else {
-                await child.signal(SIGKILL)
                 throw failure("it did not load its model within \(settings.startTimeout)")
             }
-            do { try await Task.sleep(for: .milliseconds(100)) } catch {
-                await child.signal(SIGKILL)
-                throw error
-            }
+            try await Task.sleep(for: .milliseconds(100))
         }
     }
 
@@ -101,7 +102,7 @@ final class LlamaServerProcess: Sendable {
     private func keep(_ first: ChildProcess) async {
         var child = first
         var backoff = Backoff(first: .milliseconds(500), limit: .seconds(30))
-        while true {
+        while !Task.isCancelled {
             let ending = await child.end()
             let isStopping = state.withLock { state in
                 if case .stopping = state.phase { return true }
@@ -111,13 +112,23 @@ final class LlamaServerProcess: Sendable {
             if isStopping { return }
             let words = await exited(child, ending).message
             Log.error("backend_exited", ["backend": .string(client.name), "reason": .string(words)])
+            guard let next = await startAgain(&backoff) else { return }
+            child = next
+        }
+    }
+
+    /// Tries until it runs again.
+    /// - Returns: `nil` when the worker stops.
+    private func startAgain(_ backoff: inout Backoff) async -> ChildProcess? {
+        while true {
             do {
                 try await Task.sleep(for: backoff.next())
-                child = try await launch(progress: { _ in })
+                let child = try await launch(progress: { _ in })
                 state.withLock { if case .starting = $0.phase { $0.phase = .ready } }
                 Log.info("backend_restarted", ["backend": .string(client.name)])
                 backoff.reset()
-            } catch is CancellationError { return } catch {
+                return child
+            } catch is CancellationError { return nil } catch {
                 Log.error("backend_restart_failed", ["backend": .string(client.name), "reason": .string("\(error)")])
             }
         }
@@ -157,7 +168,6 @@ final class LlamaServerProcess: Sendable {
     }
 
     private func failure(_ message: String) -> JobFailure {
-        let failure = JobFailure(.unavailable, "\(client.name): \(message)", backend: client.name, isRetryable: true)
-        return failure
+        JobFailure(.unavailable, "\(client.name): \(message)", backend: client.name, isRetryable: true)
     }
 }

@@ -61,21 +61,25 @@ final class LlamaServerStream: GenerationStream {
     private func open() async throws {
         let body = ChatRequest.body(request, model: nil)
         let exchange = backend.client.http.start(backend.client.request(.post, "/v1/chat/completions", body: body))
-        state.withLock { $0.phase = .open(exchange) }
+        // From here on the server may give it a slot: the status comes only when the slot begins its work.
+        backend.streamOpened()
+        state.withLock { state in
+            state.phase = .open(exchange)
+            state.isCounted = true
+        }
         let status: Int
         do { status = try await exchange.status() } catch let error as HTTPError {
             // A supervised server that does not listen is being started again.
+            close()
             if error.code == .unreachable, backend.isStarting { return try await waitForModel() }
             throw failure(error)
         }
         guard status == 200 else {
             let body = try await rest(of: exchange)
+            close()
             if status == 503 { return try await waitForModel() }
-            state.withLock { $0.phase = .ended }
             throw ChatError.failure(status: status, body: body, backend: backend.name)
         }
-        state.withLock { $0.isCounted = true }
-        backend.streamOpened()
     }
 
     /// The watcher hears that the model loads; how long that may take is the run's own timeout.
@@ -84,7 +88,8 @@ final class LlamaServerStream: GenerationStream {
             state.phase = .waiting
             state.ready.append(.progress(Progress(phase: .loading)))
         }
-        try await Task.sleep(for: .milliseconds(250))
+        // A watcher wants to see that it goes on, not a flood in the log.
+        try await Task.sleep(for: .seconds(1))
     }
 
     private func read(_ exchange: HTTPExchange) async throws {
@@ -137,8 +142,7 @@ final class LlamaServerStream: GenerationStream {
     }
 
     private func failure(_ error: HTTPError) -> JobFailure {
-        let why = backend.startupFailure?.message ?? error.message
-        return JobFailure(.unavailable, "\(backend.name): \(why)", backend: backend.name, isRetryable: true)
+        JobFailure(.unavailable, "\(backend.name): \(error.message)", backend: backend.name, isRetryable: true)
     }
 
     /// Closes the connection, then looks until the server has freed the slot: it finishes the batch at hand first.

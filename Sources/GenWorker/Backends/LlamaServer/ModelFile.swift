@@ -5,8 +5,7 @@ import GenShared
 enum ModelFile {
     /// - Throws: `JobFailure` that says in one line what is wrong with it and what to do.
     static func check(_ path: String, backend: String) throws(JobFailure) {
-        let file: FileHandleReader
-        do throws(JobFailure) { file = try FileHandleReader(path, backend) } catch { throw error }
+        let file = try Look(path, backend)
         guard file.head.starts(with: Array("GGUF".utf8)) else {
             throw JobFailure(
                 .unavailable, "\(backend): \(path) is not a GGUF model; convert it, or name another file",
@@ -21,7 +20,7 @@ enum ModelFile {
         }
     }
 
-    private struct FileHandleReader {
+    private struct Look {
         let size: Int
         let head: [UInt8]
 

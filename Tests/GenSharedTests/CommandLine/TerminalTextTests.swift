@@ -1,0 +1,33 @@
+import GenTestSupport
+import Testing
+
+@testable import GenShared
+
+@Suite("Terminal text")
+struct TerminalTextTests {
+    @Test(
+        "what a terminal would obey is dropped, and the rest of it is plain text",
+        arguments: [
+            ("\u{1B}]52;c;cGF3bg==\u{07}", "]52;c;cGF3bg=="), ("\u{1B}[2J\u{1B}[H", "[2J[H"),
+            ("\u{9B}31mred", "31mred"),
+            ("a\rb", "ab"), ("a\u{08}b", "ab"), ("\u{0}x\u{7F}", "x"), ("\u{202E}abc\u{202C}", "abc"),
+            ("\u{2066}a\u{2069}\u{200F}", "a"), ("\u{90}q\u{9C}", "q"), ("a\u{0C}b\u{0B}c", "abc"),
+        ])
+    func dropped(_ text: String, _ safe: String) { #expect(TerminalText.safe(text) == safe) }
+
+    @Test(
+        "line ends, tabs, letters of every script and joined emoji stay",
+        arguments: [
+            "a\tb\nc", "Grüße", "日本語", "العربية", "👩\u{200D}🍳 🇫🇷 e\u{301}", "",
+        ])
+    func kept(_ text: String) { #expect(Array(TerminalText.safe(text).unicodeScalars) == Array(text.unicodeScalars)) }
+
+    @Test("pieces cleaned one by one give the same as the whole")
+    func pieces() {
+        let text = "a\u{1B}]0;title\u{07}b\u{1B}[1;31mc\r\nd\u{9D}e\u{301}👩\u{200D}🍳\u{202E}f"
+        let whole = TerminalText.safe(text)
+        for pieces in Splits.all(of: text) {
+            #expect(Array(pieces.map(TerminalText.safe).joined().unicodeScalars) == Array(whole.unicodeScalars))
+        }
+    }
+}
