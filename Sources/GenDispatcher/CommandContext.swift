@@ -3,12 +3,14 @@ import GenShared
 /// What every command is given.
 struct CommandContext: Sendable {
     let servers: ServerSettings
+    /// The bounds of a job.
+    let limits: JobLimits
     /// Who runs the command, for the events of a cancel.
     let user: String?
 
     /// A client for the servers.
     func makeClient() -> Client {
-        Client(amqp: servers.amqp, redis: servers.redis, name: "gendispatcher")
+        Client(amqp: servers.amqp, redis: servers.redis, limits: limits, name: "gendispatcher")
     }
 }
 
@@ -16,7 +18,7 @@ struct CommandContext: Sendable {
 protocol DispatcherCommand: Sendable {
     static var specification: CommandSpecification { get }
     /// - Throws: `UsageError` for arguments that make no sense.
-    init(_ arguments: Arguments) throws
+    init(_ arguments: Arguments, limits: JobLimits) throws
     /// - Throws: what `CommandFailure` turns into a line and an exit code.
     func run(_ context: CommandContext) async throws -> ExitCode
 }

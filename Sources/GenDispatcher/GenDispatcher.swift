@@ -56,8 +56,10 @@ struct GenDispatcher {
         let name = arguments.value("config") ?? environment["GEN_CONFIG"]
         let file = try ConfigurationFile.load(named: name, environment: environment)
         let servers = try ServerSettings(environment: environment, file: file)
-        let command = try type.init(arguments)
-        return try await command.run(CommandContext(servers: servers, user: environment["USER"]))
+        let limits = try JobLimits(file: file)
+        let command = try type.init(arguments, limits: limits)
+        let context = CommandContext(servers: servers, limits: limits, user: environment["USER"])
+        return try await command.run(context)
     }
 
     private static func usage(_ message: String, _ command: CommandSpecification? = nil) -> ExitCode {

@@ -15,7 +15,7 @@ struct CancelCommand: DispatcherCommand {
     private let waits: Bool
     private let limit: Duration
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         ids = try arguments.positionals.map { try arguments.jobID($0) }
         waits = arguments.has("wait")
         limit = try arguments.duration("wait-for") ?? .seconds(30)

@@ -11,7 +11,7 @@ struct DoctorCommand: DispatcherCommand {
 
     private let pools: [String]
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         pools = arguments.all("pool").isEmpty ? ["text"] : arguments.all("pool")
         for name in pools where !Job.isPoolName(name) {
             throw UsageError("--pool: a pool's name has 1 to 32 letters, digits, _ or -")

@@ -11,7 +11,7 @@ struct ResultCommand: DispatcherCommand {
     private let id: JobID
     private let isJSON: Bool
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         id = try arguments.jobID()
         isJSON = arguments.has("json")
     }

@@ -11,7 +11,7 @@ struct SetupCommand: DispatcherCommand {
 
     private let pools: [String]
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         let named = arguments.all("pool")
         for name in named where !Job.isPoolName(name) {
             throw UsageError("--pool: a pool's name has 1 to 32 letters, digits, _ or -")

@@ -36,7 +36,7 @@ struct SubmitCommand: DispatcherCommand {
     private let watchLimit: Duration?
     private let cancelsOnInterrupt: Bool
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         guard !(arguments.has("stream") && arguments.has("wait")) else {
             throw UsageError("--stream and --wait exclude each other")
         }
@@ -47,16 +47,17 @@ struct SubmitCommand: DispatcherCommand {
         deadline = try arguments.duration("deadline") ?? .seconds(10)
         watchLimit = try arguments.duration("wait-for")
         cancelsOnInterrupt = arguments.has("cancel-on-interrupt")
-        job = try Self.job(arguments)
+        job = try Self.job(arguments, limits)
     }
 
-    private static func job(_ arguments: Arguments) throws(UsageError) -> Job {
+    private static func job(_ arguments: Arguments, _ limits: JobLimits) throws(UsageError) -> Job {
         // Everything else is checked first: standard input may be long in coming.
         let kind = arguments.positionals[0]
         let id = try arguments.value("id").map { text throws(UsageError) in try arguments.jobID(text) }
-        _ = try JobArguments.job(arguments, kind: kind, text: "check", id: id)
-        let text = try InputText.read(arguments.positionals.count == 2 ? arguments.positionals[1] : nil)
-        var job = try JobArguments.job(arguments, kind: kind, text: text, id: id)
+        _ = try JobArguments.job(arguments, kind: kind, text: "check", id: id, limits: limits)
+        let text = try InputText.read(
+            arguments.positionals.count == 2 ? arguments.positionals[1] : nil, limit: limits.promptBytes)
+        var job = try JobArguments.job(arguments, kind: kind, text: text, id: id, limits: limits)
         if let path = arguments.value("messages") { job.input.messages = try ConversationFile.read(path) }
         if let text = arguments.value("lane") {
             guard let lane = Lane(rawValue: text) else { throw UsageError("--lane must be interactive or batch") }
@@ -73,7 +74,7 @@ struct SubmitCommand: DispatcherCommand {
         if let life = try arguments.duration("expires-in") {
             job.expiresAt = Timestamp(milliseconds: Timestamp.now.milliseconds + Int64(life.milliseconds))
         }
-        do throws(JobRejection) { _ = try Job(body: job.body) } catch { throw UsageError("\(error)") }
+        do throws(JobRejection) { _ = try Job(body: job.body, limits: limits) } catch { throw UsageError("\(error)") }
         return job
     }
 

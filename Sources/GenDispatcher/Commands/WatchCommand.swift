@@ -22,7 +22,7 @@ struct WatchCommand: DispatcherCommand {
     private let waitForJob: Duration
     private let limit: Duration?
 
-    init(_ arguments: Arguments) throws {
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
         id = try arguments.jobID()
         style = arguments.has("json") ? .json : .text
         waitForJob = try arguments.duration("wait-for-job") ?? .zero

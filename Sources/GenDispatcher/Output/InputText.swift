@@ -6,12 +6,11 @@ import Glibc
 enum InputText {
     /// - Parameter argument: the text; `-` or nothing for standard input.
     /// - Throws: `UsageError`.
-    static func read(_ argument: String?) throws(UsageError) -> String {
+    static func read(_ argument: String?, limit: Int = JobLimits().promptBytes) throws(UsageError) -> String {
         if let argument, argument != "-" { return argument }
         guard argument != nil || isatty(0) == 0 else {
             throw UsageError("which text? give it as an argument, or - for standard input")
         }
-        let limit = JobLimits().promptBytes
         guard let bytes = Terminal.readInput(limit: limit + 3) else {
             throw UsageError("standard input cannot be read, or has more than \(limit) bytes")
         }

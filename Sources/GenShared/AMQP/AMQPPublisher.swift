@@ -24,7 +24,7 @@ package actor AMQPPublisher {
     private func attempt(
         _ message: AMQPMessage, until deadline: ContinuousClock.Instant
     ) async throws(AMQPError) -> PublishOutcome {
-        let current = try await usable()
+        let current = try await usable(within: max(.milliseconds(100), deadline - .now))
         let outcome = await current.publish(message, within: max(.milliseconds(1), deadline - .now))
         switch outcome {
         case .notSent, .unknown: forget(current)
@@ -34,8 +34,9 @@ package actor AMQPPublisher {
     }
 
     /// The connection, for calls beside publishing.
+    /// - Parameter limit: how long each step of making one may take, where that is less than the usual.
     /// - Throws: `AMQPError` where none can be made.
-    package func usable() async throws(AMQPError) -> AMQPConnection {
+    package func usable(within limit: Duration = .seconds(10)) async throws(AMQPError) -> AMQPConnection {
         if let connection { return connection }
         // Callers that come meanwhile wait for the same attempt; a task of its own, since the first caller's
         // cancellation must not fail the others.
@@ -43,7 +44,10 @@ package actor AMQPPublisher {
             self.opening
             ?? Task { [url, name] in
                 let fresh = AMQPConnection(name: "amqp-publish") { _ in }
-                try await fresh.open(url: url, connectionName: name, confirms: true)
+                var timeouts = AMQPTimeouts()
+                timeouts.connect = min(timeouts.connect, limit)
+                timeouts.call = min(timeouts.call, limit)
+                try await fresh.open(url: url, connectionName: name, confirms: true, timeouts: timeouts)
                 return fresh
             }
         self.opening = opening

@@ -8,7 +8,7 @@ package enum JobArguments {
 
     /// - Throws: `UsageError` for values that no job can have.
     package static func job(
-        _ arguments: Arguments, kind kindText: String, text: String, id: JobID? = nil
+        _ arguments: Arguments, kind kindText: String, text: String, id: JobID? = nil, limits: JobLimits = JobLimits()
     ) throws(UsageError) -> Job {
         guard let kind = JobKind(rawValue: kindText) else {
             let known = JobKind.allCases.map(\.rawValue).joined(separator: ", ")
@@ -20,14 +20,16 @@ package enum JobArguments {
         let now = Timestamp.now
         var job = Job(id: id ?? JobID(atMilliseconds: now.milliseconds), kind: kind, input: input)
         job.createdAt = now
-        job.options = try generationOptions(arguments.all("option"))
-        do throws(JobRejection) { _ = try Job(body: job.body) } catch {
+        job.options = try generationOptions(arguments.all("option"), limits)
+        do throws(JobRejection) { _ = try Job(body: job.body, limits: limits) } catch {
             throw UsageError(error.field == "input.text" ? "the text \(error.reason)" : "\(error)")
         }
         return job
     }
 
-    private static func generationOptions(_ pairs: [String]) throws(UsageError) -> GenerationOptions {
+    private static func generationOptions(
+        _ pairs: [String], _ limits: JobLimits
+    ) throws(UsageError) -> GenerationOptions {
         var object = JSONObject()
         for pair in pairs {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -42,7 +44,7 @@ package enum JobArguments {
             object[name] = value(String(parts[1]), of: name, before: object[name])
         }
         do throws(JobRejection) {
-            return try GenerationOptions(fields: JSONFields(object), limits: JobLimits())
+            return try GenerationOptions(fields: JSONFields(object), limits: limits)
         } catch { throw UsageError("--option \(error)") }
     }
 

@@ -28,21 +28,33 @@ package struct ConfigurationFile: Sendable {
 
     /// The names that may stand at the top: workers and dispatchers share a file.
     package static let sections = [
-        "amqp_url", "redis_url", "backends", "pools", "templates", "timers", "drain", "max_tokens_limit",
+        "amqp_url", "redis_url", "backends", "pools", "templates", "timers", "drain", "limits",
     ]
+
+    private static let sizeLimit = 1 << 20
+
+    private static func tooLarge(_ path: String) -> ConfigurationError {
+        ConfigurationError("the configuration \(path) is larger than 1 MiB")
+    }
 
     /// Reads a file.
     /// - Throws: `ConfigurationError`.
     package init(path: String) throws(ConfigurationError) {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw ConfigurationError("the configuration \(path) cannot be read: no such file, or no right to")
+        let content: [UInt8]
+        do throws(BoundedFile.Failure) {
+            content = try BoundedFile.read(path, limit: Self.sizeLimit)
+        } catch {
+            switch error {
+            case .unreadable(let why): throw ConfigurationError("the configuration \(path) cannot be read: \(why)")
+            case .tooLarge: throw Self.tooLarge(path)
+            }
         }
-        try self.init(path: path, data: data)
+        try self.init(path: path, data: Data(content))
         try SettingsReader(self).allow(Self.sections)
     }
 
     init(path: String, data: Data) throws(ConfigurationError) {
-        guard data.count <= 1 << 20 else { throw ConfigurationError("the configuration \(path) is larger than 1 MiB") }
+        guard data.count <= Self.sizeLimit else { throw Self.tooLarge(path) }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         do {

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// Where the servers are: the environment over the configuration file over the defaults on this machine.
 package struct ServerSettings: Sendable {
     package var amqp: AMQPURL
@@ -26,11 +24,17 @@ package struct ServerSettings: Sendable {
     ) throws(ConfigurationError) -> String? {
         if let value = environment[name], !value.isEmpty { return value }
         guard let path = environment["\(name)_FILE"], !path.isEmpty else { return nil }
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw ConfigurationError("\(name)_FILE: \(path) cannot be read: no such file, or no right to")
+        let content: [UInt8]
+        do throws(BoundedFile.Failure) {
+            content = try BoundedFile.read(path, limit: 4096)
+        } catch {
+            guard case .unreadable(let why) = error else {
+                throw ConfigurationError("\(name)_FILE: \(path) is not a short text: it has more than 4096 bytes")
+            }
+            throw ConfigurationError("\(name)_FILE: \(path) cannot be read: \(why)")
         }
-        guard var text = String(validating: data, as: UTF8.self), text.utf8.count <= 4096 else {
-            throw ConfigurationError("\(name)_FILE: \(path) is not a short text")
+        guard var text = String(validating: content, as: UTF8.self) else {
+            throw ConfigurationError("\(name)_FILE: \(path) is not a short text: it is not UTF-8")
         }
         if text.last?.isNewline == true { text.removeLast() }
         guard !text.isEmpty else { throw ConfigurationError("\(name)_FILE: \(path) is empty") }

@@ -69,12 +69,14 @@ package struct SettingsReader {
     }
 
     /// Generation options, by the rules of a job's own.
-    package func options(_ name: String) throws(ConfigurationError) -> GenerationOptions? {
+    package func options(
+        _ name: String, limits: JobLimits = JobLimits()
+    ) throws(ConfigurationError) -> GenerationOptions? {
         guard let inner = try object(name) else { return nil }
         try inner.allow(
             "temperature", "top_p", "min_p", "repeat_penalty", "max_tokens", "seed", "stop", "model", "thinking")
         return try inner.read { fields throws(JobRejection) in
-            try GenerationOptions(fields: fields, limits: JobLimits())
+            try GenerationOptions(fields: fields, limits: limits)
         }
     }
 

@@ -17,8 +17,9 @@ enum TryCommand {
         let job: Job
         let configuration: WorkerConfiguration
         do {
-            job = try JobArguments.job(arguments, kind: arguments.positionals[0], text: arguments.positionals[1])
             configuration = try WorkerConfiguration.load(file: arguments.value("config"), environment: environment)
+            job = try JobArguments.job(
+                arguments, kind: arguments.positionals[0], text: arguments.positionals[1], limits: configuration.limits)
         } catch {
             Terminal.writeError("genworker: \(error)")
             return .usage

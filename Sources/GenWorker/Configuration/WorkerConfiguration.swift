@@ -33,6 +33,7 @@ struct WorkerConfiguration: Sendable {
         let file = try ConfigurationFile.load(named: named, environment: environment)
         let servers = try ServerSettings(environment: environment, file: file)
         var configuration = WorkerConfiguration(servers: servers, pools: [], backends: [])
+        configuration.limits = try JobLimits(file: file)
         if let file { try configuration.read(SettingsReader(file), environment) }
         if configuration.backends.isEmpty { try configuration.addDefaultBackend(environment) }
         if configuration.pools.isEmpty { configuration.addDefaultPool() }
@@ -62,7 +63,6 @@ struct WorkerConfiguration: Sendable {
             timers.gap = try section.duration("gap") ?? timers.gap
         }
         drain = try settings.duration("drain") ?? drain
-        limits.maxTokens = try settings.integer("max_tokens_limit", in: 1...1_000_000) ?? limits.maxTokens
     }
 
     private func readPool(
@@ -98,7 +98,9 @@ struct WorkerConfiguration: Sendable {
             template.system = try entry.string("system") ?? template.system
             template.user = try entry.string("user") ?? template.user
             template.defaultStyle = try entry.string("style") ?? template.defaultStyle
-            if let options = try entry.options("options") { template.options = options.filled(from: template.options) }
+            if let options = try entry.options("options", limits: limits) {
+                template.options = options.filled(from: template.options)
+            }
             guard template.user.contains("{text}") else { throw entry.wrong("user", "must contain {text}") }
             templates[kind] = template
         }

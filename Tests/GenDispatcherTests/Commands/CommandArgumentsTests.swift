@@ -8,7 +8,7 @@ import Testing
 struct CommandArgumentsTests {
     private func make(_ words: [String]) throws -> any DispatcherCommand {
         let type = try #require(GenDispatcher.commands.first { $0.specification.name == words[0] })
-        return try type.init(Arguments(Array(words.dropFirst()), type.specification))
+        return try type.init(Arguments(Array(words.dropFirst()), type.specification), limits: JobLimits())
     }
 
     @Test(

@@ -26,7 +26,7 @@ struct WorkerConfigurationTests {
         let configuration = try load(
             """
             { // where the servers are
-              amqp_url: 'amqp://u:p@rabbit/v', redis_url: 'redis://store:7000/3', drain: '5s', max_tokens_limit: 99,
+              amqp_url: 'amqp://u:p@rabbit/v', redis_url: 'redis://store:7000/3', drain: '5s', limits: {max_tokens: 99},
               timers: { first_event: '3s', gap: '250ms' },
               backends: {
                 llama: { type: 'llama-server', model: '/m.gguf', parallel: 2, context: 4096, threads: 3, arguments: ['-fa'] },
