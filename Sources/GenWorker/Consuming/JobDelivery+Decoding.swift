@@ -11,6 +11,7 @@ extension JobDelivery {
     /// The id that a message without a readable job still names.
     var salvagedID: JobID? {
         if let messageID { return JobID(messageID) }
+        // What is no JSON names nothing.
         guard body.count <= 1 << 20, let value = try? JSONParser.parse(body, options: .lenient) else { return nil }
         return value["id"]?.string.flatMap { JobID($0) }
     }

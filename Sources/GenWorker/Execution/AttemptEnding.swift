@@ -105,7 +105,6 @@ struct AttemptEnding: Sendable {
     private func give(
         back content: JobEvent.Content, _ counter: JobRelease.Counter, _ delay: Duration, _ usage: Usage?
     ) async -> ReleaseReply? {
-        store.dropLease(job.id, owner: owner)
         // What was written but not stored belongs to an attempt that does not count: it is not sent any more, nor is
         // what the store has lost since.
         var last = await writer.drain().previous
@@ -143,21 +142,14 @@ struct AttemptEnding: Sendable {
         return reply == nil ? .requeueAndPause("Redis is away") : .acknowledge
     }
 
-    /// Repeats a call until the store has answered it, at most for a while: each is harmless to repeat.
-    private func persistently<Reply: Sendable>(_ call: () async throws -> Reply) async -> Reply? {
-        var backoff = Backoff(first: .milliseconds(100), limit: .seconds(2))
-        let deadline = ContinuousClock.now + .seconds(30)
-        while true {
-            do { return try await call() } catch {
-                let mayHeal = (error as? StoreError)?.isRetryable ?? false
-                guard mayHeal, ContinuousClock.now < deadline else {
-                    Log.error("store_refused", ["job": .string(job.id.rawValue), "reason": .string("\(error)")])
-                    return nil
-                }
-                let pause = backoff.next()
-                // Not part of the task that a cancel ends: the pause must be one.
-                await Task { do { try await Task.sleep(for: pause) } catch {} }.value
-            }
+    /// Repeats a call until the store has answered it, at most for a while.
+    /// - Returns: `nil` where it refuses, or does not come back.
+    private func persistently<Reply>(_ call: () async throws -> Reply) async -> Reply? {
+        do {
+            return try await StorePatience.answer(within: .seconds(30), isWorthRepeating: \.isRetryable, call)
+        } catch {
+            Log.error("store_refused", ["job": .string(job.id.rawValue), "reason": .string("\(error)")])
+            return nil
         }
     }
 }

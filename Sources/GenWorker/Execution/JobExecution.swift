@@ -48,18 +48,15 @@ struct JobExecution: Sendable {
     /// Claims; an answer that was lost is asked for again by the same owner, who is told what was given: a token that
     /// is thrown away would leave a lease behind that counts as a crash.
     private func claim(_ job: Job, _ owner: String, _ startedFields: String) async throws -> ClaimReply {
-        var backoff = Backoff(first: .milliseconds(100), limit: .seconds(1))
-        let deadline = ContinuousClock.now + .seconds(5)
-        while true {
-            do {
-                return try await services.store.claim(
-                    job, body: delivery.body, owner: owner, startedFields: startedFields)
-            } catch let error as StoreError {
-                guard !error.isCertainlyUndone, ContinuousClock.now < deadline else { throw error }
-                let pause = backoff.next()
-                // Not part of the task that a cancel ends: the pause must be one.
-                await Task { do { try await Task.sleep(for: pause) } catch {} }.value
+        var mayHaveRun = false
+        return try await StorePatience.answer(
+            within: .seconds(5),
+            isWorthRepeating: { error in
+                mayHaveRun = mayHaveRun || !error.isCertainlyUndone
+                return mayHaveRun
             }
+        ) {
+            try await services.store.claim(job, body: delivery.body, owner: owner, startedFields: startedFields)
         }
     }
 

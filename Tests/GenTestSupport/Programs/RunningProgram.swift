@@ -1,10 +1,12 @@
 import Foundation
-
 import Synchronization
 
-/// A program under test: what it prints, line by line, and its end.
+/// A program under test: what it prints, and its end.
+///
+/// Spawned and read by hand, on a thread of its own: the toolchain's `Process` and `FileHandle` crash now and then in
+/// Dispatch when many programs come and go at once.
 package final class RunningProgram: Sendable {
-    /// Thrown where a program did not do in time what the test waits for.
+    /// Thrown where a program did not do in time what the test waits for, or could not be started.
     package struct TooLate: Error, CustomStringConvertible {
         package let description: String
     }
@@ -17,46 +19,107 @@ package final class RunningProgram: Sendable {
     }
 
     private let name: String
-    private let process = Process()
+    package let processID: Int32
     private let state = Mutex(State())
 
     /// Starts a program.
+    /// - Parameter input: what it reads on standard input; nothing where it is `nil`.
     package init(_ path: String, _ arguments: [String], environment: [String: String], input: String? = nil) throws {
         name = URL(filePath: path).lastPathComponent
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        process.environment = environment
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        let stdin = Pipe()
-        process.standardInput = input == nil ? FileHandle.nullDevice : stdin
-        let (outputHandle, errorHandle) = (output.fileHandleForReading, errors.fileHandleForReading)
-        outputHandle.readabilityHandler = { [weak self] in self?.take($0, \.output) }
-        errorHandle.readabilityHandler = { [weak self] in self?.take($0, \.errors) }
-        process.terminationHandler = { [weak self] process in
-            let status =
-                process.terminationReason == .exit ? process.terminationStatus : 128 + process.terminationStatus
-            // No waiting for the pipes' end: a program that another test starts at the same moment may hold them open.
-            self?.drain(outputHandle, \.output)
-            self?.drain(errorHandle, \.errors)
-            self?.change { $0.status = status }
+        let outputs = try Self.makePipe()
+        let errors = try Self.makePipe()
+        // A file rather than a pipe: a pipe's end that another child inherits would keep it open.
+        let source = try Self.inputFile(input)
+        defer { for descriptor in [outputs.write, errors.write, source] { close(descriptor) } }
+        processID = try Self.spawn(
+            [path] + arguments, environment.map { "\($0)=\($1)" }, [source, outputs.write, errors.write])
+        Thread.detachNewThread { [self] in follow(outputs.read, errors.read) }
+    }
+
+    private static func makePipe() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw TooLate(description: "no pipe") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        return (ends[0], ends[1])
+    }
+
+    private static func inputFile(_ input: String?) throws -> Int32 {
+        guard let input else { return open("/dev/null", O_RDONLY | O_CLOEXEC) }
+        let file = FileManager.default.temporaryDirectory.appending(path: "gen-input-\(UUID().uuidString)")
+        try Data(input.utf8).write(to: file)
+        defer { unlink(file.path) }
+        return open(file.path, O_RDONLY | O_CLOEXEC)
+    }
+
+    private static func spawn(_ words: [String], _ variables: [String], _ descriptors: [Int32]) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        for (number, descriptor) in descriptors.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(number))
         }
-        try process.run()
-        if let input {
-            try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-            try stdin.fileHandleForWriting.close()
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // As from a shell: no signal is ignored or blocked.
+        var signals = sigset_t()
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        let argv = words.map { strdup($0) } + [nil]
+        let envp = variables.map { strdup($0) } + [nil]
+        defer { for pointer in argv + envp { free(pointer) } }
+        var process: pid_t = 0
+        let result = posix_spawn(&process, words[0], &actions, &attributes, argv, envp)
+        guard result == 0 else { throw TooLate(description: "\(words[0]): \(String(cString: strerror(result)))") }
+        return process
+    }
+
+    /// Reads until the program has ended. Its end does not wait for the pipes': another program may hold them open.
+    private func follow(_ output: Int32, _ errors: Int32) {
+        defer {
+            close(output)
+            close(errors)
+        }
+        while true {
+            var entries = [output, errors].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            _ = poll(&entries, 2, 10)
+            drain(output, \.output)
+            drain(errors, \.errors)
+            var status: Int32 = 0
+            guard waitpid(processID, &status, WNOHANG) == processID else {
+                // A closed pipe of a program that runs on would be readable for ever.
+                if entries.contains(where: { $0.revents & Int16(POLLHUP) != 0 }) { usleep(5000) }
+                continue
+            }
+            drain(output, \.output)
+            drain(errors, \.errors)
+            let signal = status & 0x7F
+            change { $0.status = signal == 0 ? (status >> 8) & 0xFF : 128 + signal }
+            return
         }
     }
 
-    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+    private func drain(_ descriptor: Int32, _ place: any WritableKeyPath<State, [UInt8]> & Sendable) {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            guard count > 0 else { return }
+            change { $0[keyPath: place].append(contentsOf: buffer[..<count]) }
+        }
+    }
 
-    package var processID: Int32 { process.processIdentifier }
     package var output: String { String(decoding: state.withLock { $0.output }, as: UTF8.self) }
     package var errors: String { String(decoding: state.withLock { $0.errors }, as: UTF8.self) }
 
     /// Sends a signal.
-    package func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    package func signal(_ number: Int32) {
+        // Once it was reaped, its number may be another's.
+        state.withLock { if $0.status == nil { _ = Foundation.kill(processID, number) } }
+    }
 
     /// Waits until standard output or standard error contains the text.
     package func waitFor(_ text: String, within limit: Duration = .seconds(30)) async throws {
@@ -94,33 +157,6 @@ package final class RunningProgram: Sendable {
                 // What has changed since `isDone` looked would not wake us: look again under the lock's order.
                 state.withLock { $0.waiters.append(continuation) }
                 if isDone() != nil || ContinuousClock.now >= deadline { change { _ in } }
-            }
-        }
-    }
-
-    // One reader at a time, so that the pieces stay in order.
-    private let reading = Mutex(())
-
-    private func take(_ handle: FileHandle, _ place: any WritableKeyPath<State, [UInt8]> & Sendable) {
-        let isAtEnd = reading.withLock { _ in
-            let data = handle.availableData
-            change { $0[keyPath: place].append(contentsOf: data) }
-            return data.isEmpty
-        }
-        if isAtEnd { handle.readabilityHandler = nil }
-    }
-
-    /// Reads what is left without waiting.
-    private func drain(_ handle: FileHandle, _ place: any WritableKeyPath<State, [UInt8]> & Sendable) {
-        handle.readabilityHandler = nil
-        reading.withLock { _ in
-            let descriptor = handle.fileDescriptor
-            _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
-            var buffer = [UInt8](repeating: 0, count: 65_536)
-            while true {
-                let count = read(descriptor, &buffer, buffer.count)
-                guard count > 0 else { return }
-                change { $0[keyPath: place].append(contentsOf: buffer[..<count]) }
             }
         }
     }
