@@ -78,7 +78,9 @@ package final class RunningProgram: Sendable {
         return process
     }
 
-    /// Reads until the program has ended. Its end does not wait for the pipes': another program may hold them open.
+    /// Reads until the program has ended.
+    ///
+    /// Its end does not wait for the pipes': another program may hold them open.
     private func follow(_ output: Int32, _ errors: Int32) {
         defer {
             close(output)
