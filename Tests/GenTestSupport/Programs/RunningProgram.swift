@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// A program under test: what it prints, and its end.
 ///
@@ -11,16 +10,9 @@ package final class RunningProgram: Sendable {
         package let description: String
     }
 
-    private struct State {
-        var output: [UInt8] = []
-        var errors: [UInt8] = []
-        var status: Int32?
-        var waiters: [CheckedContinuation<Void, Never>] = []
-    }
-
     private let name: String
     package let processID: Int32
-    private let state = Mutex(State())
+    private let record: ProgramRecord
 
     /// Starts a program.
     /// - Parameter input: what it reads on standard input; nothing where it is `nil`.
@@ -31,9 +23,17 @@ package final class RunningProgram: Sendable {
         // A file rather than a pipe: a pipe's end that another child inherits would keep it open.
         let source = try Self.inputFile(input)
         defer { for descriptor in [outputs.write, errors.write, source] { close(descriptor) } }
-        processID = try Self.spawn(
-            [path] + arguments, environment.map { "\($0)=\($1)" }, [source, outputs.write, errors.write])
-        Thread.detachNewThread { [self] in follow(outputs.read, errors.read) }
+        let record = ProgramRecord()
+        self.record = record
+        // The thread that follows the program also spawns it: the kernel ends the program when that thread ends, so
+        // that a test run which crashes leaves nothing behind.
+        let words = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", path] + arguments
+        let variables = environment.map { "\($0)=\($1)" }
+        Thread.detachNewThread {
+            record.spawned(Self.spawn(words, variables, [source, outputs.write, errors.write]))
+            record.follow(outputs.read, errors.read)
+        }
+        processID = try record.waitForSpawn(of: path)
     }
 
     private static func makePipe() throws -> (read: Int32, write: Int32) {
@@ -52,7 +52,9 @@ package final class RunningProgram: Sendable {
         return open(file.path, O_RDONLY | O_CLOEXEC)
     }
 
-    private static func spawn(_ words: [String], _ variables: [String], _ descriptors: [Int32]) throws -> pid_t {
+    private static func spawn(_ words: [String], _ variables: [String], _ descriptors: [Int32]) -> Result<
+        pid_t, any Error
+    > {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -74,102 +76,37 @@ package final class RunningProgram: Sendable {
         defer { for pointer in argv + envp { free(pointer) } }
         var process: pid_t = 0
         let result = posix_spawn(&process, words[0], &actions, &attributes, argv, envp)
-        guard result == 0 else { throw TooLate(description: "\(words[0]): \(String(cString: strerror(result)))") }
-        return process
-    }
-
-    /// Reads until the program has ended.
-    ///
-    /// Its end does not wait for the pipes': another program may hold them open.
-    private func follow(_ output: Int32, _ errors: Int32) {
-        defer {
-            close(output)
-            close(errors)
+        guard result == 0 else {
+            return .failure(TooLate(description: "\(words[0]): \(String(cString: strerror(result)))"))
         }
-        while true {
-            var entries = [output, errors].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-            _ = poll(&entries, 2, 10)
-            drain(output, \.output)
-            drain(errors, \.errors)
-            var status: Int32 = 0
-            guard waitpid(processID, &status, WNOHANG) == processID else {
-                // A closed pipe of a program that runs on would be readable for ever.
-                if entries.contains(where: { $0.revents & Int16(POLLHUP) != 0 }) { usleep(5000) }
-                continue
-            }
-            drain(output, \.output)
-            drain(errors, \.errors)
-            let signal = status & 0x7F
-            change { $0.status = signal == 0 ? (status >> 8) & 0xFF : 128 + signal }
-            return
-        }
+        return .success(process)
     }
 
-    private func drain(_ descriptor: Int32, _ place: any WritableKeyPath<State, [UInt8]> & Sendable) {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            guard count > 0 else { return }
-            change { $0[keyPath: place].append(contentsOf: buffer[..<count]) }
-        }
-    }
+    package var output: String { record.output }
+    package var errors: String { record.errors }
 
-    package var output: String { String(decoding: state.withLock { $0.output }, as: UTF8.self) }
-    package var errors: String { String(decoding: state.withLock { $0.errors }, as: UTF8.self) }
-
-    /// Sends a signal.
-    package func signal(_ number: Int32) {
-        // Once it was reaped, its number may be another's.
-        state.withLock { if $0.status == nil { _ = Foundation.kill(processID, number) } }
-    }
+    /// Sends a signal, if it still runs.
+    package func signal(_ number: Int32) { record.signal(number) }
 
     /// Waits until standard output or standard error contains the text.
     package func waitFor(_ text: String, within limit: Duration = .seconds(30)) async throws {
-        try await wait(within: limit, for: "\"\(text)\"") { [self] in
-            output.contains(text) || errors.contains(text) ? true : state.withLock { $0.status } != nil ? false : nil
+        let found = await record.wait(within: limit) { record in
+            record.output.contains(text) || record.errors.contains(text) ? true : record.status != nil ? false : nil
         }
+        guard found != true else { return }
+        let what = found == nil ? "did not say \"\(text)\" within \(limit)" : "ended before it said \"\(text)\""
+        throw TooLate(description: "\(name) \(what): \(errors.suffix(2000))")
     }
 
     /// Waits for its end and everything that it printed.
+    /// - Returns: its exit status; 128 and the signal's number where a signal ended it.
     @discardableResult
     package func end(within limit: Duration = .seconds(60)) async throws -> Int32 {
-        try await wait(within: limit, for: "its end") { [self] in
-            state.withLock { $0.status != nil } ? true : nil
+        _ = await record.wait(within: limit) { $0.status != nil ? true : nil }
+        guard let status = record.status else {
+            throw TooLate(description: "\(name) did not end within \(limit): \(errors.suffix(2000))")
         }
-        return state.withLock { $0.status } ?? -1
-    }
-
-    private func wait(within limit: Duration, for what: String, _ isDone: @escaping @Sendable () -> Bool?) async throws
-    {
-        let timer = Task { [self] in
-            try await Task.sleep(for: limit)
-            change { _ in }
-        }
-        defer { timer.cancel() }
-        let deadline = ContinuousClock.now + limit
-        while true {
-            if let result = isDone() {
-                guard result else { throw TooLate(description: "\(name) ended before \(what): \(errors.suffix(2000))") }
-                return
-            }
-            guard ContinuousClock.now < deadline else {
-                throw TooLate(description: "\(name): \(what) did not come within \(limit): \(errors.suffix(2000))")
-            }
-            await withCheckedContinuation { continuation in
-                // What has changed since `isDone` looked would not wake us: look again under the lock's order.
-                state.withLock { $0.waiters.append(continuation) }
-                if isDone() != nil || ContinuousClock.now >= deadline { change { _ in } }
-            }
-        }
-    }
-
-    private func change(_ body: (inout State) -> Void) {
-        let waiters = state.withLock { state in
-            body(&state)
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
+        return status
     }
 }
 

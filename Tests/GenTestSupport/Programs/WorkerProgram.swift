@@ -26,7 +26,11 @@ package struct WorkerProgram: Sendable {
         variables.merge(environment) { $1 }
         let program = try RunningProgram(
             TestEnvironment.program("genworker"), ["run", "--config", file.path], environment: variables)
-        if waits { try await program.waitFor("\"event\":\"ready\"", within: .seconds(120)) }
+        if waits {
+            // Read by now; one that is not waited for may still have to.
+            defer { try? FileManager.default.removeItem(at: file) }  // Temporary: no harm if it stays.
+            try await program.waitFor("\"event\":\"ready\"", within: .seconds(120))
+        }
         return WorkerProgram(program: program, pool: pool)
     }
 
