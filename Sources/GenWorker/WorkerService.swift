@@ -111,8 +111,8 @@ final class WorkerService: Sendable {
     /// Consumes until a signal comes, then drains.
     private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async {
         let link = ConsumerLink(url: configuration.servers.amqp, name: "genworker:\(id)", pools: pools) {
-            [self] state in
-            if state { Log.info("ready", ["worker": .string(id), "pools": .array(pools.map { .string($0.name) })]) }
+            [id] in
+            Log.info("ready", ["worker": .string(id), "pools": .array(pools.map { .string($0.name) })])
         }
         await withTaskGroup(of: Void.self) { group in
             // Ends when the pools have: its cancellation closes the connection in good order.

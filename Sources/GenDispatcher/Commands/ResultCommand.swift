@@ -8,30 +8,26 @@ struct ResultCommand: DispatcherCommand {
         options: [.init("json", nil, "print the last event as JSON, with usage and times"), .config],
         examples: ["gendispatcher result 01jd3k8xk2v0q6m9t4c7w5y1za"])
 
-    private let id: JobID
-    private let isJSON: Bool
+    private let lookUp: RecordLookUp
 
     init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
-        id = try arguments.jobID()
-        isJSON = arguments.has("json")
+        lookUp = try RecordLookUp(arguments)
     }
 
     func run(_ context: CommandContext) async throws -> ExitCode {
-        let client = context.makeClient()
-        let record = try await client.record(id)
-        await client.close()
-        guard let record else { throw WatchError.unknownJob }
+        let record = try await lookUp.record(context)
         guard let event = record.endingEvent else {
             Terminal.writeError(
-                "gendispatcher: job \(id) is \(record.state.rawValue); watch it with: gendispatcher watch \(id)")
+                "gendispatcher: job \(record.id) is \(record.state.rawValue); watch it with: gendispatcher watch \(record.id)"
+            )
             return .stillRunning
         }
-        if isJSON {
+        if lookUp.isJSON {
             Terminal.write(event.json + "\n")
         } else if case .completed(let completion) = event.content {
             Terminal.write((Terminal.isInteractive ? TerminalText.safe(completion.result) : completion.result) + "\n")
         } else {
-            Terminal.writeError(EndingLine.text(event.content, id: id))
+            Terminal.writeError(EndingLine.text(event.content, id: record.id))
         }
         return record.state.exitCode
     }

@@ -8,25 +8,20 @@ struct StatusCommand: DispatcherCommand {
         options: [.init("json", nil, "print one JSON object"), .config],
         examples: ["gendispatcher status 01jd3k8xk2v0q6m9t4c7w5y1za"])
 
-    private let id: JobID
-    private let isJSON: Bool
+    private let lookUp: RecordLookUp
 
     init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
-        id = try arguments.jobID()
-        isJSON = arguments.has("json")
+        lookUp = try RecordLookUp(arguments)
     }
 
     func run(_ context: CommandContext) async throws -> ExitCode {
-        let client = context.makeClient()
-        let record = try await client.record(id)
-        await client.close()
-        guard let record else { throw WatchError.unknownJob }
-        Terminal.write(isJSON ? json(record) + "\n" : text(record))
+        let record = try await lookUp.record(context)
+        Terminal.write(lookUp.isJSON ? json(record) + "\n" : text(record))
         return record.state.exitCode
     }
 
     private func text(_ record: JobRecord) -> String {
-        var line = "\(id) \(record.state.rawValue)"
+        var line = "\(record.id) \(record.state.rawValue)"
         line += " \(record.kind?.rawValue ?? "?") \(record.pool).\(record.lane)"
         if record.attempt > 0 { line += ", attempt \(record.attempt)\(record.worker.map { " on \($0)" } ?? "")" }
         if record.state == .running || record.state == .retrying { line += ", \(record.failures) failed" }
@@ -37,7 +32,7 @@ struct StatusCommand: DispatcherCommand {
     private func json(_ record: JobRecord) -> String {
         var writer = JSONWriter()
         writer.beginObject()
-        writer.member("id", id.rawValue)
+        writer.member("id", record.id.rawValue)
         writer.member("state", record.state.rawValue)
         writer.member("kind", ifPresent: record.kind?.rawValue)
         writer.member("pool", record.pool)

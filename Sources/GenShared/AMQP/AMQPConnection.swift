@@ -234,8 +234,8 @@ extension AMQPConnection: PollSource {
         switch frame {
         case .delivery(let delivery): listener(.delivery(delivery))
         case .returned(let messageID, let reason): returned[messageID ?? ""] = reason
-        case .confirmed(let tag, let isMultiple): settle(tag, isMultiple) { $0 }
-        case .refused(let tag, let isMultiple): settle(tag, isMultiple) { _ in .nacked }
+        case .confirmed(let tag, let isMultiple): settle(tag, isMultiple, isRefused: false)
+        case .refused(let tag, let isMultiple): settle(tag, isMultiple, isRefused: true)
         case .consumerCancelled(let tag): listener(.consumerCancelled(tag))
         case .closed(let error): throw error
         case .blocked(let reason):
@@ -249,14 +249,14 @@ extension AMQPConnection: PollSource {
         }
     }
 
-    private func settle(_ tag: UInt64, _ isMultiple: Bool, _ outcome: (PublishOutcome) -> PublishOutcome) {
+    private func settle(_ tag: UInt64, _ isMultiple: Bool, isRefused: Bool) {
         // Confirms may come out of order: a multiple one settles whatever is still open up to its tag.
         let numbers = isMultiple ? unconfirmed.keys.filter { $0 <= tag }.sorted() : [tag]
         for number in numbers {
             guard let publication = unconfirmed.removeValue(forKey: number) else { continue }
             // The return of an unroutable message comes before its ack.
             let reason = returned.removeValue(forKey: publication.message.messageID ?? "")
-            publication.completion(outcome(reason.map(PublishOutcome.returned) ?? .confirmed))
+            publication.completion(isRefused ? .nacked : reason.map(PublishOutcome.returned) ?? .confirmed)
         }
     }
 

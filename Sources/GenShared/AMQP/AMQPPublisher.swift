@@ -53,11 +53,11 @@ package actor AMQPPublisher {
         self.opening = opening
         do {
             let fresh = try await opening.value
-            if connection == nil { connection = fresh }
-            self.opening = nil
+            // The first of the callers that waited keeps it; a later one may find it lost and replaced already.
+            if self.opening == opening { (connection, self.opening) = (fresh, nil) }
             return fresh
         } catch {
-            self.opening = nil
+            if self.opening == opening { self.opening = nil }
             throw error as? AMQPError ?? AMQPError(.unreachable, "\(error)")
         }
     }

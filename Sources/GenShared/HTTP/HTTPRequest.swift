@@ -3,7 +3,6 @@ package struct HTTPRequest: Sendable {
     package enum Method: String, Sendable {
         case get = "GET"
         case post = "POST"
-        case delete = "DELETE"
     }
 
     package var method: Method

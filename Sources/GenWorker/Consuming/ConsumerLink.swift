@@ -6,8 +6,8 @@ struct ConsumerLink: Sendable {
     let url: AMQPURL
     let name: String
     let pools: [PoolRunner]
-    /// Told when the worker begins to consume, and when it no longer does.
-    let onState: @Sendable (_ isConsuming: Bool) -> Void
+    /// Told each time the worker begins to consume.
+    let onReady: @Sendable () -> Void
 
     /// Runs until its task is cancelled.
     func run() async {
@@ -17,7 +17,6 @@ struct ConsumerLink: Sendable {
                 try await session { backoff.reset() }
                 return
             } catch {
-                onState(false)
                 for pool in pools { pool.post(.disconnected) }
                 let pause = error.code == .unauthorized ? .seconds(5) : backoff.next()
                 Log.error(
@@ -46,7 +45,7 @@ struct ConsumerLink: Sendable {
         if !declared.isEmpty { Log.info("topology_declared", ["names": .array(declared.map(JSONValue.string))]) }
         onConnect()
         for pool in pools { pool.post(.connected(connection)) }
-        onState(true)
+        onReady()
         for await error in losses { throw error }
         // Cancelled: the pools have requeued and acknowledged what they had.
         await connection.close()
