@@ -17,20 +17,6 @@ package struct AMQPMessage: Sendable {
     }
 }
 
-/// What became of a published message.
-package enum PublishOutcome: Sendable, Equatable {
-    /// Every target queue has it, on a majority of disks.
-    case confirmed
-    /// No queue takes this routing key.
-    case returned(String)
-    /// The broker refused it: the queue is full.
-    case nacked
-    /// Nothing was sent.
-    case notSent(String)
-    /// Sent, but no confirm came: it may or may not be there.
-    case unknown(String)
-}
-
 /// A message that was handed to us.
 package struct AMQPDelivery: Sendable {
     /// Names this delivery on its connection, for ack and requeue.
