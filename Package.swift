@@ -22,9 +22,11 @@ let package = Package(
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
         .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
 
         .target(
-            name: "GenShared", dependencies: ["CRabbitMQ", "CHiredis", "CCurl", "CLinux"], swiftSettings: settings),
+            name: "GenShared", dependencies: ["CRabbitMQ", "CHiredis", "CCurl", "CLinux", "COpenSSL"],
+            swiftSettings: settings),
         .executableTarget(name: "GenWorker", dependencies: ["GenShared"], swiftSettings: settings),
         .executableTarget(name: "GenDispatcher", dependencies: ["GenShared"], swiftSettings: settings),
 

@@ -8,6 +8,9 @@ struct CommandContext: Sendable {
     /// Who runs the command, for the events of a cancel.
     let user: String?
 
+    /// How the events of a cancel name whoever asked for it.
+    var actor: String { user.map { "gendispatcher (\($0))" } ?? "gendispatcher" }
+
     /// A client for the servers.
     func makeClient() -> Client {
         Client(amqp: servers.amqp, redis: servers.redis, limits: limits, name: "gendispatcher")
@@ -43,7 +46,7 @@ enum CommandFailure {
             }
         case SubmitError.invalid(let rejection): ("\(rejection)", .usage)
         case SubmitError.unreachable(let reason): (reason, .unreachable)
-        case SubmitError.rejected(let reason): (reason, .rejected)
+        case SubmitError.rejected(let reason), SubmitError.held(_, let reason): (reason, .rejected)
         case SubmitError.unknown(let id, let reason):
             (
                 "whether job \(id) was accepted is not known: \(reason); look with: gendispatcher status \(id)",

@@ -4,7 +4,7 @@
 
 # What is needed to build and to run.
 GENCLUSTER_PACKAGES=(
-  librabbitmq-dev libhiredis-dev libcurl4-openssl-dev
+  librabbitmq-dev libhiredis-dev libcurl4-openssl-dev libssl-dev
   rabbitmq-server redis-server
   python3-venv ca-certificates util-linux libgomp1
 )

@@ -23,7 +23,7 @@ struct CancelCommand: DispatcherCommand {
 
     func run(_ context: CommandContext) async throws -> ExitCode {
         let client = context.makeClient()
-        let by = context.user.map { "gendispatcher (\($0))" } ?? "gendispatcher"
+        let by = context.actor
         var code = ExitCode.done
         for (index, id) in ids.enumerated() {
             do {

@@ -15,6 +15,9 @@ struct SubmitCommand: DispatcherCommand {
             .init("lane", "LANE", "interactive (default) or batch"),
             .init("pool", "NAME", "the pool that serves it (default: that of its kind)"),
             .init("id", "ID", "the job's id (default: a new one)"),
+            .init("idempotency-key", "KEY", "for 24 h, repeating the command answers the same job's id"),
+            .init("unique-key", "KEY", "one open job under this key at a time, else exit code 5 (kept for 24 h)"),
+            .init("replace", nil, "with --unique-key: cancel the open job, wait for its end, then hand this one in"),
             .init("tenant", "NAME", "a label for whoever owns the job"),
             .init("expires-in", "TIME", "give up unless it runs within this time"),
             .init("timeout", "TIME", "how long an attempt may take (default 10m, at most 20m)"),
@@ -27,9 +30,12 @@ struct SubmitCommand: DispatcherCommand {
             "gendispatcher submit rewrite \"The bus was late again\" --style haiku --wait",
             "gendispatcher submit reply - --stream < message.txt",
             "gendispatcher submit slogan \"bakery\" --option temperature=0.2 --option max_tokens=32",
+            "gendispatcher submit reply - --idempotency-key mail-4711 < mail.txt",
+            "gendispatcher submit rewrite \"The newest draft\" --unique-key draft-7 --replace",
         ])
 
     private let job: Job
+    private let options: SubmitOptions
     private let shows: Bool
     private let style: WatchStyle
     private let deadline: Duration
@@ -47,7 +53,20 @@ struct SubmitCommand: DispatcherCommand {
         deadline = try arguments.duration("deadline") ?? .seconds(10)
         watchLimit = try arguments.duration("wait-for")
         cancelsOnInterrupt = arguments.has("cancel-on-interrupt")
+        options = try Self.options(arguments)
         job = try Self.job(arguments, limits)
+    }
+
+    private static func options(_ arguments: Arguments) throws(UsageError) -> SubmitOptions {
+        var options = SubmitOptions()
+        options.idempotencyKey = arguments.value("idempotency-key")
+        options.uniqueKey = arguments.value("unique-key")
+        options.replacesHolder = arguments.has("replace")
+        guard !options.replacesHolder || options.uniqueKey != nil else {
+            throw UsageError("--replace needs --unique-key")
+        }
+        do throws(SubmitError) { try options.check() } catch { throw UsageError(error.description) }
+        return options
     }
 
     private static func job(_ arguments: Arguments, _ limits: JobLimits) throws(UsageError) -> Job {
@@ -72,7 +91,8 @@ struct SubmitCommand: DispatcherCommand {
         job.tenant = arguments.value("tenant") ?? job.tenant
         if let limit = try arguments.duration("timeout") { job.timeoutSeconds = max(1, limit.milliseconds / 1000) }
         if let life = try arguments.duration("expires-in") {
-            job.expiresAt = Timestamp(milliseconds: Timestamp.now.milliseconds + Int64(life.milliseconds))
+            let start = job.createdAt ?? .now
+            job.expiresAt = Timestamp(milliseconds: start.milliseconds + Int64(life.milliseconds))
         }
         do throws(JobRejection) { _ = try Job(body: job.body, limits: limits) } catch { throw UsageError("\(error)") }
         return job
@@ -80,36 +100,39 @@ struct SubmitCommand: DispatcherCommand {
 
     func run(_ context: CommandContext) async throws -> ExitCode {
         let client = context.makeClient()
-        guard try await submit(client) else {
-            Terminal.writeError(
-                "\ngendispatcher: interrupted; whether job \(job.id) was accepted: gendispatcher status \(job.id)")
+        guard let id = try await submit(client, context) else {
+            let how =
+                options.idempotencyKey == nil ? "gendispatcher status \(job.id)" : "repeat the command with its key"
+            Terminal.writeError("\ngendispatcher: interrupted; whether the job was accepted: \(how)")
             return .interrupted
         }
         guard shows else {
-            Terminal.write("\(job.id)\n")
+            Terminal.write("\(id)\n")
             await client.close()
             return .done
         }
-        var session = WatchSession(client: client, id: job.id, style: style)
+        var session = WatchSession(client: client, id: id, style: style)
         session.limit = watchLimit
         session.cancelsOnInterrupt = cancelsOnInterrupt
         session.pool = job.pool
-        session.by = context.user.map { "gendispatcher (\($0))" } ?? "gendispatcher"
+        session.by = context.actor
         return try await session.run()
     }
 
     /// Hands the job in.
-    /// - Returns: false when Ctrl-C came first.
-    private func submit(_ client: Client) async throws -> Bool {
+    /// - Returns: the id of the accepted job; `nil` when Ctrl-C came first.
+    private func submit(_ client: Client, _ context: CommandContext) async throws -> JobID? {
         let interrupts = InterruptSignal()
-        return try await withThrowingTaskGroup(of: Bool.self) { group in
+        var options = options
+        options.replacedBy = "\(context.actor), replaced by \(job.id)"
+        return try await withThrowingTaskGroup(of: JobID?.self) { [options] group in
+            group.addTask { try await client.submit(job, options: options, deadline: deadline) }
             group.addTask {
-                try await client.submit(job, deadline: deadline)
-                return true
+                _ = await interrupts.next()
+                return nil
             }
-            group.addTask { await !interrupts.next() }
             defer { group.cancelAll() }
-            return try await group.next() ?? true
+            return try await group.next() ?? nil
         }
     }
 }

@@ -5,13 +5,19 @@ extension Client {
     /// what was sent.
     /// - Parameters:
     ///   - job: the job; without a time of creation it gets the present one.
-    ///   - deadline: how long accepting may take, retries included.
-    /// - Returns: the id of the accepted job.
+    ///   - options: the keys under which it is handed in.
+    ///   - deadline: how long accepting may take, retries and waiting for a replaced job included.
+    /// - Returns: the id of the accepted job: with an idempotency key, that of the first submission under it.
     /// - Throws: `SubmitError`.
     @discardableResult
-    public func submit(_ job: Job, deadline: Duration = .seconds(10)) async throws(SubmitError) -> JobID {
+    public func submit(
+        _ job: Job, options: SubmitOptions = SubmitOptions(), deadline: Duration = .seconds(10)
+    ) async throws(SubmitError) -> JobID {
         let submission = Submission(
             store: store, publisher: publisher, scheduler: SystemScheduler(), limits: limits)
-        return try await submission.submit(job, deadline: deadline)
+        guard options.idempotencyKey != nil || options.uniqueKey != nil else {
+            return try await submission.submit(job, deadline: deadline)
+        }
+        return try await KeyedSubmission(submission, keys: store, options: options).submit(job, deadline: deadline)
     }
 }

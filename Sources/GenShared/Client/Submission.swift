@@ -12,7 +12,7 @@ package struct Submission: Sendable {
     private static let publisherGrace: Duration = .milliseconds(500)
     /// How long a last call to the store may take once the deadline is over: a broker that is away has used up all of
     /// it, and the record should not say `queued` for that.
-    private static let storeGrace: Duration = .seconds(1)
+    static let storeGrace: Duration = .seconds(1)
 
     package init(
         store: any SubmissionStore, publisher: any JobPublisher, scheduler: any Scheduler,
@@ -31,7 +31,12 @@ package struct Submission: Sendable {
     package func submit(_ job: Job, deadline: Duration) async throws(SubmitError) -> JobID {
         let deadline = Deadline(in: deadline, on: scheduler)
         let job = try checked(job)
-        guard let prepared = try await makeRecord(job, until: deadline) else { return job.id }
+        let prepared: Prepared
+        switch try await makeRecord(job, until: deadline) {
+        case .prepared(let made): prepared = made
+        case .ended(.failed): throw taken(job, .failed)
+        case .ended: return job.id
+        }
         switch await publish(prepared, until: deadline) {
         case .accepted: return job.id
         case .unknown(let reason): throw .unknown(job.id, reason)
@@ -55,32 +60,40 @@ package struct Submission: Sendable {
 
     /// A message whose record is there.
     struct Prepared: Sendable {
+        /// The job's own message, or that of an earlier submission of the same job under the same id.
         var message: JobMessage
-        /// Whether this submission has made the record; otherwise an earlier one of the same job may have been
-        /// accepted.
+        /// Whether this submission has made the record; otherwise an earlier one may have been accepted.
         var isOurs: Bool
     }
 
+    /// What there is of a job's record.
+    enum Record: Sendable {
+        case prepared(Prepared)
+        /// An earlier submission's job has ended already.
+        case ended(JobState)
+    }
+
     /// Makes the job's record.
-    /// - Returns: the job's own message, or that of an earlier submission of the same job under the same id; `nil`
-    ///   where that one has ended already.
-    /// - Throws: `SubmitError`.
-    func makeRecord(_ job: Job, until deadline: Deadline) async throws(SubmitError) -> Prepared? {
+    /// - Throws: `SubmitError`; `rejected` where the id is another job's.
+    func makeRecord(_ job: Job, until deadline: Deadline) async throws(SubmitError) -> Record {
         let body = job.body
         let (reply, number) = try await deadline.ask { [store] number in
             (try await store.create(job, body: body), number)
         }
         guard case .exists(let state, let isSameBody) = reply else {
-            return Prepared(message: job.message(body), isOurs: true)
+            return .prepared(Prepared(message: job.message(body), isOurs: true))
         }
         var stored = isSameBody ? body : nil
         if stored == nil { stored = try await repeated(job, until: deadline) }
-        guard let stored, state != .failed else {
-            throw SubmitError.rejected("a job with the id \(job.id) exists: it is \(state.rawValue)")
-        }
+        guard let stored else { throw taken(job, state) }
+        guard !state.isTerminal else { return .ended(state) }
         // What a first try made whose answer was lost is ours: the body has its time of creation.
-        return state.isTerminal
-            ? nil : Prepared(message: job.message(stored), isOurs: isSameBody && number > 1 && state == .queued)
+        let isOurs = isSameBody && number > 1 && state == .queued
+        return .prepared(Prepared(message: job.message(stored), isOurs: isOurs))
+    }
+
+    func taken(_ job: Job, _ state: JobState) -> SubmitError {
+        .rejected("a job with the id \(job.id) exists: it is \(state.rawValue)")
     }
 
     /// The stored body, if it is this job but for its times of creation and expiry, as when a submission of unknown
@@ -155,7 +168,7 @@ package struct Submission: Sendable {
         }
     }
 
-    private func attempt(
+    func attempt(
         _ message: JobMessage, until deadline: Deadline
     ) async -> Result<PublishOutcome, PublisherError> {
         let limit = max(.milliseconds(1), deadline.left)

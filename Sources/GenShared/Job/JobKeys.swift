@@ -25,6 +25,10 @@ public struct JobKeys: Sendable {
     public static let done = "gen:done"
     /// The sorted set of workers by when they were last seen.
     public static let workers = "gen:workers"
+    /// The job of an idempotency key; keys are the submitter's text, so only their digest stands in a name.
+    package static func idempotency(_ digest: SHA256Digest) -> String { "gen:idem:\(digest)" }
+    /// The active job under a unique key.
+    package static func unique(_ digest: SHA256Digest) -> String { "gen:unique:\(digest)" }
     /// The record of one worker.
     public static func worker(_ id: String) -> String { "gen:worker:\(id)" }
 }
