@@ -20,11 +20,13 @@ struct GenDispatcher {
 
     static let commands: [any DispatcherCommand.Type] = [
         SetupCommand.self, SubmitCommand.self, WatchCommand.self, StatusCommand.self, ResultCommand.self,
-        CancelCommand.self, DoctorCommand.self,
+        CancelCommand.self, DeadListCommand.self, DeadShowCommand.self, DeadReplayCommand.self, DeadDropCommand.self,
+        DoctorCommand.self,
     ]
 
     static func run(_ words: [String], environment: [String: String]) async -> ExitCode {
-        let names = commands.map { $0.specification.name }
+        let table = CommandTable(commands: commands)
+        let names = table.firstWords.joined(separator: ", ")
         switch words.first {
         case "--version":
             Terminal.write("gendispatcher \(GenVersion.current)\n")
@@ -32,16 +34,33 @@ struct GenDispatcher {
         case "--help", "-h", "help":
             Terminal.write(help)
             return .done
-        case nil: return usage("which command? \(names.joined(separator: ", "))")
+        case nil: return usage("which command? \(names)")
         default: break
         }
-        guard let command = commands.first(where: { $0.specification.name == words[0] }) else {
-            return usage("unknown command \"\(words[0].prefix(30))\"; known are \(names.joined(separator: ", "))")
+        switch table.match(words) {
+        case .unknown: return usage("unknown command \"\(words[0].prefix(30))\"; known are \(names)")
+        case .group(let name, let commands, let rest): return group(name, commands, rest)
+        case .command(let command, let arguments):
+            do { return try await perform(command, arguments, environment) } catch {
+                if let error = error as? UsageError { return usage(error.description, command.specification) }
+                if let error = error as? ConfigurationError { return usage(error.description) }
+                return CommandFailure.report(error)
+            }
         }
-        do { return try await perform(command, Array(words.dropFirst()), environment) } catch {
-            if let error = error as? UsageError { return usage(error.description, command.specification) }
-            if let error = error as? ConfigurationError { return usage(error.description) }
-            return CommandFailure.report(error)
+    }
+
+    /// A name that only begins commands: its help, or which of them was meant.
+    private static func group(
+        _ name: String, _ commands: [any DispatcherCommand.Type], _ rest: [String]
+    ) -> ExitCode {
+        let names = commands.map { $0.specification.name }.joined(separator: ", ")
+        switch rest.first {
+        case "--help", "-h", "help":
+            let example = "`gendispatcher \(name) COMMAND --help` tells more, with examples."
+            Terminal.write("\(CommandTable.lines(commands))\n\n\(example)\n\n\(ExitCode.help)\n")
+            return .done
+        case nil: return usage("which command? \(names)", named: name)
+        case let word?: return usage("unknown command \"\(name) \(word.prefix(30))\"; known are \(names)", named: name)
         }
     }
 
@@ -62,20 +81,19 @@ struct GenDispatcher {
         return try await command.run(context)
     }
 
-    private static func usage(_ message: String, _ command: CommandSpecification? = nil) -> ExitCode {
-        let more = command.map { "gendispatcher \($0.name) --help" } ?? "gendispatcher --help"
+    private static func usage(
+        _ message: String, _ command: CommandSpecification? = nil, named name: String? = nil
+    ) -> ExitCode {
+        let more = (command?.name ?? name).map { "gendispatcher \($0) --help" } ?? "gendispatcher --help"
         Terminal.writeError("gendispatcher: \(message)\nRun `\(more)` to see how it is used.")
         return .usage
     }
 
     private static var help: String {
-        let lines = commands.map { command in
-            "  \(command.specification.usage(program: "gendispatcher"))\n      \(command.specification.summary)"
-        }
         return """
             gendispatcher hands generation jobs to a cluster of workers, and shows what they make while they make it.
 
-            \(lines.joined(separator: "\n"))
+            \(CommandTable.lines(commands))
               gendispatcher --version
 
             `gendispatcher COMMAND --help` tells more, with examples. Servers: GEN_AMQP_URL and GEN_REDIS_URL (or …_FILE

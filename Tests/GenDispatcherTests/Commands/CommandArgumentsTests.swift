@@ -7,8 +7,11 @@ import Testing
 @Suite("Command arguments")
 struct CommandArgumentsTests {
     private func make(_ words: [String]) throws -> any DispatcherCommand {
-        let type = try #require(GenDispatcher.commands.first { $0.specification.name == words[0] })
-        return try type.init(Arguments(Array(words.dropFirst()), type.specification), limits: JobLimits())
+        guard case .command(let type, let arguments) = CommandTable(commands: GenDispatcher.commands).match(words)
+        else {
+            throw UsageError("no command")
+        }
+        return try type.init(Arguments(arguments, type.specification), limits: JobLimits())
     }
 
     @Test(
@@ -19,7 +22,10 @@ struct CommandArgumentsTests {
             "submit image cat --id my-job_1 --option seed=1 --deadline 1s --wait-for 10m --cancel-on-interrupt --stream",
             "watch my-job", "watch my-job --from 1-5 --json --wait-for-job 30s", "status my-job --json",
             "result my-job",
-            "cancel a b c --wait", "doctor --pool text",
+            "cancel a b c --wait", "doctor --pool text", "doctor --fix", "doctor --resend --dry-run",
+            "submit slogan a --idempotency-key k --unique-key u --replace", "dead list --reason x --limit 3 --json",
+            "dead show sha256:0123456789ab", "dead replay a b --dry-run", "dead replay --all --deadline 1s",
+            "dead drop --reason malformed", "dead drop --all --yes",
         ])
     func taken(_ line: String) { #expect(throws: Never.self) { try make(line.split(separator: " ").map(String.init)) } }
 
@@ -34,6 +40,10 @@ struct CommandArgumentsTests {
             "watch", "watch a/b", "watch a --from 5", "watch a --from 1-x", "watch a --wait-for 1e99", "status",
             "status a b",
             "status a.b", "result *", "cancel", "cancel ok not/ok", "doctor --pool ..",
+            "doctor --dry-run", "doctor --fix --resend", "doctor --resend --pool text", "submit slogan a --replace",
+            "submit slogan a --unique-key=", "submit slogan a --idempotency-key \(String(repeating: "k", count: 257))",
+            "dead list --limit 0", "dead list extra", "dead show", "dead show a b", "dead replay", "dead drop",
+            "dead drop a --all", "dead replay a/b",
         ])
     func refused(_ line: String) {
         #expect(throws: UsageError.self) { try make(line.split(separator: " ").map(String.init)) }

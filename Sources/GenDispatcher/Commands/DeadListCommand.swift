@@ -1,0 +1,53 @@
+import GenShared
+
+/// `gendispatcher dead list`: what lies in the dead queue.
+struct DeadListCommand: DispatcherCommand {
+    static let specification = CommandSpecification(
+        "dead list",
+        summary: "Lists the messages that no worker could or may run, oldest first. They stay where they are.",
+        options: [
+            .init("reason", "REASON", "only those that died of it, such as malformed or invalid_input"),
+            .init("limit", "N", "at most that many (default: all)"),
+            .init("json", nil, "one JSON object a line"), .config,
+        ],
+        examples: ["gendispatcher dead list", "gendispatcher dead list --reason malformed --limit 10"])
+
+    private let reason: String?
+    private let limit: Int
+    private let isJSON: Bool
+
+    init(_ arguments: Arguments, limits: JobLimits = JobLimits()) throws {
+        reason = arguments.value("reason")
+        isJSON = arguments.has("json")
+        guard let text = arguments.value("limit") else {
+            limit = .max
+            return
+        }
+        guard let number = Int(text), number > 0 else {
+            throw UsageError("--limit: \"\(text.prefix(20))\" is no number above 0")
+        }
+        limit = number
+    }
+
+    func run(_ context: CommandContext) async throws -> ExitCode {
+        let report = DeadReport(context)
+        var shown = 0
+        try await DeadQueue(context: context).visit { message in
+            guard reason == nil || message.reason == reason else { return .keep }
+            let record = try await report.record(message)
+            let line =
+                isJSON
+                ? DeadReport.json(message, record, withBody: false)
+                : DeadReport.line(message, record, now: .now)
+            // Nobody reads on, as with `| head -1`.
+            guard Terminal.write(line + "\n") else { return .stop }
+            shown += 1
+            return shown < limit ? .keep : .stop
+        }
+        await report.close()
+        if shown == 0, !isJSON {
+            Terminal.write(reason.map { "No dead message has the reason \($0).\n" } ?? "The dead queue is empty.\n")
+        }
+        return .done
+    }
+}
