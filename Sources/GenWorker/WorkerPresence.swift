@@ -5,6 +5,7 @@ struct WorkerPresence: Sendable {
     let id: String
     let connection: RedisConnection
     let registry: JobRegistry
+    let readiness: Readiness
     let pools: [WorkerConfiguration.Pool]
     let backends: [String: any GenerationBackend]
 
@@ -37,6 +38,7 @@ struct WorkerPresence: Sendable {
             ("host", identity.host), ("pid", "\(identity.pid)"), ("version", GenVersion.current),
             ("pools", pools.map(\.name).joined(separator: ",")), ("slots", "\(slots)"),
             ("running", registry.ids.map(\.rawValue).joined(separator: ",")), ("seen", "\(now)"),
+            ("ready", readiness.reason == nil ? "1" : "0"), ("not_ready_because", readiness.reason ?? ""),
             ("backends", backends.values.map { "\($0.name)=\($0.model ?? "?")" }.sorted().joined(separator: ",")),
         ] {
             record.append(name)

@@ -5,11 +5,13 @@ final class WorkerService: Sendable {
     private let configuration: WorkerConfiguration
     private let id: String
     private let registry = JobRegistry()
+    private let suspects = SuspectGate()
     private let connection: RedisConnection
     private let subscriber: RedisSubscriber
     private let store: RedisJobStore
     private let publisher: AMQPPublisher
     private let http: HTTPClient
+    private let readiness: Readiness
 
     init(configuration: WorkerConfiguration) {
         self.configuration = configuration
@@ -21,6 +23,7 @@ final class WorkerService: Sendable {
         store = RedisJobStore(connection: connection)
         publisher = AMQPPublisher(url: configuration.servers.amqp, name: "\(name):publish")
         http = HTTPClient()
+        readiness = Readiness(workerID: id, pools: configuration.pools.map(\.name))
     }
 
     func run() async -> ExitCode {
@@ -41,7 +44,8 @@ final class WorkerService: Sendable {
             }
         }
         let presence = WorkerPresence(
-            id: id, connection: connection, registry: registry, pools: configuration.pools, backends: backends)
+            id: id, connection: connection, registry: registry, readiness: readiness, pools: configuration.pools,
+            backends: backends)
         await presence.start()
         await serve(pools, signals)
         control.cancel()
@@ -102,18 +106,18 @@ final class WorkerService: Sendable {
         let services = ExecutionServices(
             store: store, router: AMQPRouter(publisher: publisher), backends: serving,
             templates: configuration.templates, limits: configuration.limits, timers: configuration.timers,
-            workerID: id, pool: pool.name, kinds: Set(pool.kinds))
+            workerID: id, pool: pool.name, kinds: Set(pool.kinds), suspects: suspects)
         return PoolRunner(
             name: pool.name, slots: slots, batchMinSlots: pool.batchMinSlots, services: services, lookUp: store,
-            registry: registry)
+            registry: registry, readiness: readiness)
     }
 
     /// Consumes until a signal comes, then drains.
     private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async {
-        let link = ConsumerLink(url: configuration.servers.amqp, name: "genworker:\(id)", pools: pools) {
-            [id] in
-            Log.info("ready", ["worker": .string(id), "pools": .array(pools.map { .string($0.name) })])
-        }
+        let connector = AMQPConsumerConnector(url: configuration.servers.amqp, name: "genworker:\(id)")
+        let dropped = DroppedConsumer(
+            store: store, executions: store, router: AMQPRouter(publisher: publisher), limits: configuration.limits)
+        let link = ConsumerLink(connector: connector, pools: pools, dropped: dropped, readiness: readiness)
         await withTaskGroup(of: Void.self) { group in
             // Ends when the pools have: its cancellation closes the connection in good order.
             let consuming = Task { await link.run() }

@@ -34,6 +34,8 @@ public struct JobFailure: Error, Sendable, Equatable, CustomStringConvertible {
         case poison
         /// The job never ran: it could not be read, routed or kept.
         case rejected
+        /// RabbitMQ gave the job's message up: it came back to its queue too often.
+        case dropped
         /// A fault of ours.
         case `internal`
     }

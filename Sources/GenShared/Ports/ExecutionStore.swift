@@ -4,7 +4,7 @@
 package protocol ExecutionStore: Sendable {
     /// Takes the lease for one attempt, or says why not. Makes the record where another client's message has none.
     /// - Throws: `StoreError`.
-    func claim(_ job: Job, body: [UInt8], owner: String, startedFields: String) async throws -> ClaimReply
+    func claim(_ request: ClaimRequest) async throws -> ClaimReply
     /// Adds events; the completion is called once, from any thread, and must not block.
     func append(_ batch: EventBatch, completion: @escaping @Sendable (Result<AppendReply, StoreError>) -> Void)
     /// Keeps the lease alive on a timer that no job's code can delay, until `dropLease`. The listener hears each
@@ -23,6 +23,26 @@ package protocol ExecutionStore: Sendable {
     func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws
 }
 
+/// Who asks for the lease of a job, and for what.
+package struct ClaimRequest: Sendable {
+    package var job: Job
+    /// The message, of which a record is made where there is none.
+    package var body: [UInt8]
+    /// Names the attempt's right to write.
+    package var owner: String
+    /// Members of the `started` event beside type and attempt.
+    package var startedFields: String
+    /// Whether a job may be given whose worker went away before; otherwise `suspect` is answered.
+    package var mayBeSuspect = false
+
+    package init(job: Job, body: [UInt8], owner: String, startedFields: String) {
+        self.job = job
+        self.body = body
+        self.owner = owner
+        self.startedFields = startedFields
+    }
+}
+
 /// What `claim` answers.
 package enum ClaimReply: Sendable, Equatable {
     case claimed(Claim)
@@ -32,6 +52,8 @@ package enum ClaimReply: Sendable, Equatable {
     case busy(Duration)
     /// Its next attempt may begin after that long.
     case wait(Duration)
+    /// A worker went away while it ran, and the caller cannot have such a job now; nothing was changed.
+    case suspect
     /// The claim itself ended the job: cancelled, expired, exhausted or poison.
     case ended(JobState)
 }

@@ -1,15 +1,15 @@
 extension RedisJobStore: ExecutionStore {
-    package func claim(
-        _ job: Job, body: [UInt8], owner: String, startedFields: String
-    ) async throws -> ClaimReply {
+    package func claim(_ request: ClaimRequest) async throws -> ClaimReply {
+        let job = request.job
         var command = command(.claim, job.id)
-        command.append(owner)
+        command.append(request.owner)
         command.append(timing.length.milliseconds)
-        command.append(startedFields)
+        command.append(request.startedFields)
+        command.append(request.mayBeSuspect ? 1 : 0)
         var reply = try await call(command)
         if reply.word == "missing" {
             // Another client's message: the record is made of it. Ours have one already, and are spared the bytes.
-            command.append(body)
+            command.append(request.body)
             command.append(job.kind.rawValue)
             command.append(job.tenant)
             command.append(job.pool)
@@ -28,6 +28,7 @@ extension RedisJobStore: ExecutionStore {
         case "terminal": return .terminal(try reply.state(0))
         case "ended": return .ended(try reply.state(0))
         case "busy": return .busy(.milliseconds(reply.integer(0)))
+        case "suspect": return .suspect
         case "wait": return .wait(.milliseconds(reply.integer(0)))
         default: throw reply.unexpected
         }

@@ -12,7 +12,7 @@ final class PrintingStore: ExecutionStore {
     /// How the job ended.
     var exitCode: ExitCode { state.withLock { $0.code } }
 
-    func claim(_ job: Job, body: [UInt8], owner: String, startedFields: String) async throws -> ClaimReply {
+    func claim(_ request: ClaimRequest) async throws -> ClaimReply {
         .claimed(Claim(attempt: 1, last: EventID(attempt: 1, sequence: 1)))
     }
 

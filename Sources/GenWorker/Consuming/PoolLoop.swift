@@ -7,7 +7,7 @@ struct PoolLoop {
     /// A delivery with the connection on which alone it can be acknowledged.
     private struct Held {
         var tag: UInt64
-        var connection: AMQPConnection
+        var connection: any ConsumerConnection
         let delivery: JobDelivery
         let job: Job
         let running: RunningJob
@@ -17,7 +17,7 @@ struct PoolLoop {
     private var machine: LaneMachine
     private var held: [LaneMachine.Ticket: Held] = [:]
     private var tickets: [JobID: LaneMachine.Ticket] = [:]
-    private var connection: AMQPConnection?
+    private var connection: (any ConsumerConnection)?
     private var nextTicket: UInt64 = 0
     private var timer: (task: Task<Void, Never>, due: ContinuousClock.Instant)?
     private var isDraining = false
@@ -35,7 +35,7 @@ struct PoolLoop {
     func end() { timer?.task.cancel() }
 
     mutating func handle(_ event: PoolRunner.Event) async {
-        let now = ContinuousClock.now
+        let now = pool.scheduler.now
         for action in react(to: event, at: now) { await perform(action) }
         scheduleTick(now)
     }
@@ -84,13 +84,14 @@ struct PoolLoop {
 
     /// Takes nothing for a while, longer each time: requeueing in a loop would use up the broker's delivery limit.
     private mutating func pause(_ reason: String, _ now: ContinuousClock.Instant) -> [LaneMachine.Action] {
-        let length = pauses.next()
+        let length = pauses.next(on: pool.scheduler)
         Log.warning(
             "consuming_paused",
             [
                 "pool": .string(pool.name), "reason": .string(reason),
                 "pause_ms": .integer(Int64(length.milliseconds)),
             ])
+        pool.readiness.stops(pool.name, reason)
         return machine.handle(.pause(until: now + length), at: now)
     }
 
@@ -108,7 +109,7 @@ struct PoolLoop {
     ///
     /// What is no job goes to the dead queue; what is here already only changes its tag.
     private mutating func accept(
-        _ delivery: AMQPDelivery, _ lane: Lane, _ origin: AMQPConnection
+        _ delivery: AMQPDelivery, _ lane: Lane, _ origin: any ConsumerConnection
     ) -> LaneMachine.Ticket? {
         let message = JobDelivery(delivery, pool: pool.name, lane: lane)
         let job: Job
@@ -116,7 +117,7 @@ struct PoolLoop {
             let rejection = MessageRejection(services: pool.services, lookUp: pool.lookUp, message: message)
             // The loop goes on meanwhile: the broker may take its time to confirm the copy.
             let pool = pool
-            Task {
+            pool.scheduler.start {
                 let isSafe = await rejection.record(error)
                 if isSafe { origin.acknowledge(delivery.tag) } else { origin.requeue(delivery.tag) }
                 if !isSafe { pool.post(.troubled("a message that is no job finds no place")) }
@@ -135,7 +136,8 @@ struct PoolLoop {
         let ticket = LaneMachine.Ticket(number: nextTicket)
         tickets[job.id] = ticket
         held[ticket] = Held(
-            tag: delivery.tag, connection: origin, delivery: message, job: job, running: RunningJob(id: job.id))
+            tag: delivery.tag, connection: origin, delivery: message, job: job,
+            running: RunningJob(id: job.id, scheduler: pool.scheduler))
         return ticket
     }
 
@@ -175,7 +177,7 @@ struct PoolLoop {
             }, delivery: entry.delivery)
         pool.registry.add(entry.running)
         // One task a slot; it ends with the job, whose end the loop waits for when it drains.
-        let task = Task {
+        let task = pool.scheduler.start {
             await execution.run(entry.job)
             pool.post(.finished(ticket))
         }
@@ -186,7 +188,7 @@ struct PoolLoop {
     private func check(_ ticket: LaneMachine.Ticket) {
         guard let job = held[ticket]?.job else { return }
         let pool = pool
-        Task {
+        pool.scheduler.start {
             do {
                 let state = try await pool.lookUp.record(job.id)?.state
                 if let state, state.isTerminal {
@@ -206,6 +208,7 @@ struct PoolLoop {
         do {
             try await connection?.consume(
                 queue: Topology.queue(pool: pool.name, lane: lane), tag: pool.consumerTag(lane), prefetch: prefetch)
+            if lane == .interactive { pool.readiness.serves(pool.name) }
         } catch {
             Log.error(
                 "consume_failed",
@@ -227,8 +230,8 @@ struct PoolLoop {
         timer?.task.cancel()
         let pool = pool
         // A timer of the loop's own: nobody awaits it, `end` cancels the last.
-        let task = Task {
-            do { try await Task.sleep(until: due) } catch { return }
+        let task = pool.scheduler.start {
+            do { try await pool.scheduler.sleep(for: due - pool.scheduler.now) } catch { return }
             pool.post(.tick)
         }
         timer = (task, due)

@@ -5,9 +5,9 @@ import GenShared
 /// One loop takes everything that happens, in order; jobs run in tasks of their own, one for each slot.
 final class PoolRunner: Sendable {
     enum Event: Sendable {
-        case connected(AMQPConnection)
+        case connected(any ConsumerConnection)
         case disconnected
-        case delivery(AMQPDelivery, Lane, AMQPConnection)
+        case delivery(AMQPDelivery, Lane, any ConsumerConnection)
         case consumerCancelled(Lane)
         case checked(LaneMachine.Ticket, isOpen: Bool)
         case claimed(LaneMachine.Ticket, isPreemptable: Bool)
@@ -28,6 +28,8 @@ final class PoolRunner: Sendable {
     let services: ExecutionServices
     let lookUp: any SubmissionStore
     let registry: JobRegistry
+    let readiness: Readiness
+    let scheduler: any Scheduler
     private let batchMinSlots: Int
     private let events: AsyncStream<Event>
     /// Bounded by the prefetch of the consumers and by the slots.
@@ -35,7 +37,7 @@ final class PoolRunner: Sendable {
 
     init(
         name: String, slots: Int, batchMinSlots: Int, services: ExecutionServices, lookUp: any SubmissionStore,
-        registry: JobRegistry
+        registry: JobRegistry, readiness: Readiness, scheduler: any Scheduler = SystemScheduler()
     ) {
         self.name = name
         self.slots = slots
@@ -43,6 +45,8 @@ final class PoolRunner: Sendable {
         self.services = services
         self.lookUp = lookUp
         self.registry = registry
+        self.readiness = readiness
+        self.scheduler = scheduler
         (events, inbox) = AsyncStream.makeStream(of: Event.self)
     }
 

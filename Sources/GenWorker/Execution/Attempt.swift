@@ -16,10 +16,16 @@ struct Attempt {
 
     private(set) var result = ""
     private(set) var firstTextAt: ContinuousClock.Instant?
-    let startedAt = ContinuousClock.now
+    private let scheduler: any Scheduler
+    private let startedAt: ContinuousClock.Instant
     private var filter: OutputFilter
 
-    init(job: Job, writer: EventWriter, running: RunningJob, timers: ExecutionTimers) {
+    init(
+        job: Job, writer: EventWriter, running: RunningJob, timers: ExecutionTimers,
+        scheduler: any Scheduler = SystemScheduler()
+    ) {
+        self.scheduler = scheduler
+        startedAt = scheduler.now
         self.job = job
         self.writer = writer
         self.running = running
@@ -63,14 +69,14 @@ struct Attempt {
 
     private mutating func show(_ text: String) async {
         guard !text.isEmpty else { return }
-        if firstTextAt == nil { firstTextAt = .now }
+        if firstTextAt == nil { firstTextAt = scheduler.now }
         result += text
         await writer.write(.chunk(text))
     }
 
     /// The attempt's times; tokens a second are the backend's figure, or ours from the first text on.
     func stats(queuedMilliseconds: Int, usage: Usage?, tokensPerSecond: Double?) -> Stats {
-        let now = ContinuousClock.now
+        let now = scheduler.now
         var speed = tokensPerSecond
         if speed == nil, let usage, let firstTextAt, usage.completionTokens > 1 {
             let seconds = (now - firstTextAt) / .seconds(1)

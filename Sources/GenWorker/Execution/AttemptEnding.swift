@@ -146,7 +146,8 @@ struct AttemptEnding: Sendable {
     /// - Returns: `nil` where it refuses, or does not come back.
     private func persistently<Reply>(_ call: () async throws -> Reply) async -> Reply? {
         do {
-            return try await StorePatience.answer(within: .seconds(30), isWorthRepeating: \.isRetryable, call)
+            return try await StorePatience(scheduler: execution.services.scheduler).answer(
+                within: .seconds(30), isWorthRepeating: \.isRetryable, call)
         } catch {
             Log.error("store_refused", ["job": .string(job.id.rawValue), "reason": .string("\(error)")])
             return nil

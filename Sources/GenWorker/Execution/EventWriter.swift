@@ -32,9 +32,14 @@ final class EventWriter: Sendable {
     private let owner: String
     private let store: any ExecutionStore
     private let running: RunningJob
+    private let scheduler: any Scheduler
     private let state: Mutex<State>
 
-    init(id: JobID, owner: String, last: EventID, store: any ExecutionStore, running: RunningJob) {
+    init(
+        id: JobID, owner: String, last: EventID, store: any ExecutionStore, running: RunningJob,
+        scheduler: any Scheduler = SystemScheduler()
+    ) {
+        self.scheduler = scheduler
         self.id = id
         self.owner = owner
         self.store = store
@@ -146,10 +151,11 @@ final class EventWriter: Sendable {
     }
 
     private func failed(_ error: StoreError) {
+        let now = scheduler.now
         let (pause, isOver) = state.withLock { state in
-            let since = state.failingSince ?? .now
+            let since = state.failingSince ?? now
             state.failingSince = since
-            return (state.backoff.next(), ContinuousClock.now - since > Self.patience)
+            return (state.backoff.next(on: scheduler), now - since > Self.patience)
         }
         guard !isOver, error.isRetryable else {
             running.abort(.storeLost(error.message))
@@ -157,8 +163,8 @@ final class EventWriter: Sendable {
             return
         }
         // A task of its own: nobody awaits an append, and the store's thread must not sleep.
-        Task { [self] in
-            do { try await Task.sleep(for: pause) } catch {}  // Never cancelled: nobody holds this task.
+        scheduler.start { [self] in
+            do { try await scheduler.sleep(for: pause) } catch {}  // Never cancelled: nobody holds this task.
             proceed { _ in }
         }
     }

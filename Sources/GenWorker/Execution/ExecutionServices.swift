@@ -14,6 +14,9 @@ struct ExecutionServices: Sendable {
     let pool: String
     /// The kinds that the pool serves.
     var kinds = Set(JobKind.allCases)
+    var scheduler: any Scheduler = SystemScheduler()
+    /// Shared by all pools of the worker.
+    var suspects = SuspectGate()
 }
 
 /// Timers of one attempt beside its own timeout.

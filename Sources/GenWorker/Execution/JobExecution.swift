@@ -25,38 +25,53 @@ struct JobExecution: Sendable {
     /// - Returns: what is to be done with the delivery, or `nil` where `onConcluded` was told.
     private func begin(_ job: Job) async -> Disposition? {
         // Unguessable is not needed, unique is: a random token names this attempt's right to write.
-        let owner = JobID(atMilliseconds: Timestamp.now.milliseconds).rawValue
+        var randomness = SchedulerRandomness(services.scheduler)
+        let owner = JobID(atMilliseconds: services.scheduler.timestamp.milliseconds, using: &randomness).rawValue
         guard services.kinds.contains(job.kind),
             let backend = services.backends.first(where: { $0.kinds.contains(job.kind) })
         else {
             return await reject(job, owner)
         }
-        let reply: ClaimReply
+        var request = ClaimRequest(job: job, body: delivery.body, owner: owner, startedFields: startedFields(backend))
         do {
-            reply = try await claim(job, owner, startedFields(backend))
+            let reply = try await claim(request)
+            guard reply == .suspect else { return await follow(reply, job, owner, backend) }
+            guard services.suspects.enter() else { return await park(Self.suspectWait) }
+            defer { services.suspects.leave() }
+            request.mayBeSuspect = true
+            return await follow(try await claim(request), job, owner, backend)
         } catch { return .requeueAndPause("\(error)") }
+    }
+
+    /// How long a suspect job waits while another runs.
+    private static let suspectWait: Duration = .seconds(2)
+
+    /// - Returns: what is to be done with the delivery, or `nil` where `onConcluded` was told.
+    private func follow(
+        _ reply: ClaimReply, _ job: Job, _ owner: String, _ backend: any GenerationBackend
+    ) async -> Disposition? {
         switch reply {
         case .claimed(let claim):
             await execute(job, claim, owner, backend)
             return nil
         case .terminal(let state), .ended(let state): return await announce(job, state)
-        case .busy(let left): return await park(left)
-        case .wait(let left): return await park(left)
+        case .busy(let left), .wait(let left): return await park(left)
+        case .suspect: return await park(Self.suspectWait)
         }
     }
 
     /// Claims; an answer that was lost is asked for again by the same owner, who is told what was given: a token that
     /// is thrown away would leave a lease behind that counts as a crash.
-    private func claim(_ job: Job, _ owner: String, _ startedFields: String) async throws -> ClaimReply {
+    private func claim(_ request: ClaimRequest) async throws -> ClaimReply {
         var mayHaveRun = false
-        return try await StorePatience.answer(
+        return try await StorePatience(scheduler: services.scheduler).answer(
             within: .seconds(5),
             isWorthRepeating: { error in
                 mayHaveRun = mayHaveRun || !error.isCertainlyUndone
                 return mayHaveRun
             }
         ) {
-            try await services.store.claim(job, body: delivery.body, owner: owner, startedFields: startedFields)
+            try await services.store.claim(request)
         }
     }
 
@@ -84,7 +99,11 @@ struct JobExecution: Sendable {
         let failure = JobFailure(
             .unsupported, "pool \"\(services.pool)\" does not serve \(job.kind.rawValue) jobs")
         do {
-            let reply = try await claim(job, owner, "\"worker\":\"\(services.workerID)\"")
+            var request = ClaimRequest(
+                job: job, body: delivery.body, owner: owner, startedFields: "\"worker\":\"\(services.workerID)\"")
+            // Nothing is run: a suspect job can do no harm here.
+            request.mayBeSuspect = true
+            let reply = try await claim(request)
             guard case .claimed(let claim) = reply else { return await announceUnlessOpen(job, reply) }
             // The copy for the dead queue may take longer to be confirmed than a lease lasts.
             services.store.keepLease(job.id, owner: owner) { _ in }
@@ -92,7 +111,8 @@ struct JobExecution: Sendable {
             let attempt = AttemptEnding(
                 execution: self, job: job, claim: claim, owner: owner,
                 writer: EventWriter(
-                    id: job.id, owner: owner, last: claim.last, store: services.store, running: running))
+                    id: job.id, owner: owner, last: claim.last, store: services.store, running: running,
+                    scheduler: services.scheduler))
             return await attempt.fail(failure, usage: nil)
         } catch { return .requeueAndPause("\(error)") }
     }
@@ -101,7 +121,7 @@ struct JobExecution: Sendable {
         switch reply {
         case .terminal(let state), .ended(let state): await announce(job, state)
         case .busy(let left), .wait(let left): await park(left)
-        case .claimed: .requeue
+        case .claimed, .suspect: .requeue
         }
     }
 
@@ -120,10 +140,13 @@ struct JobExecution: Sendable {
         if claim.isCancelWanted { running.abort(.cancelled) }
         running.limitRun(to: .seconds(job.timeoutSeconds))
         let writer = EventWriter(
-            id: job.id, owner: owner, last: claim.last, store: services.store, running: running)
+            id: job.id, owner: owner, last: claim.last, store: services.store, running: running,
+            scheduler: services.scheduler)
         let ending = AttemptEnding(execution: self, job: job, claim: claim, owner: owner, writer: writer)
         let stream = backend.generate(request(for: job))
-        var attempt = Attempt(job: job, writer: writer, running: running, timers: services.timers)
+        var attempt = Attempt(
+            job: job, writer: writer, running: running, timers: services.timers,
+            scheduler: services.scheduler)
         attempt.outputLimit = services.limits.outputBytes
         let outcome = await attempt.generate(stream)
         running.stopTimers()
@@ -133,7 +156,7 @@ struct JobExecution: Sendable {
         onConcluded(disposition)
         // The slot is given back only when the backend has freed its own. Not part of the cancelled task: it must
         // happen just then.
-        await Task { await stream.settle() }.value
+        await services.scheduler.start { await stream.settle() }.value
     }
 
     private func request(for job: Job) -> GenerationRequest {

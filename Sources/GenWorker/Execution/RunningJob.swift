@@ -11,9 +11,13 @@ final class RunningJob: Sendable {
     }
 
     let id: JobID
+    private let scheduler: any Scheduler
     private let state = Mutex(State())
 
-    init(id: JobID) { self.id = id }
+    init(id: JobID, scheduler: any Scheduler = SystemScheduler()) {
+        self.id = id
+        self.scheduler = scheduler
+    }
 
     /// Stops the attempt; the first reason counts.
     func abort(_ reason: AbortReason) {
@@ -38,10 +42,16 @@ final class RunningJob: Sendable {
     }
 
     /// From here on `check` stops the attempt when it runs beyond the limit.
-    func limitRun(to limit: Duration) { state.withLock { $0.deadline = .now + limit } }
+    func limitRun(to limit: Duration) {
+        let deadline = scheduler.now + limit
+        state.withLock { $0.deadline = deadline }
+    }
 
     /// Something was heard from the backend: the next must come within the limit.
-    func expectContent(within limit: Duration) { state.withLock { $0.silenceDeadline = .now + limit } }
+    func expectContent(within limit: Duration) {
+        let deadline = scheduler.now + limit
+        state.withLock { $0.silenceDeadline = deadline }
+    }
 
     /// The backend is done: no timer counts any more.
     func stopTimers() {

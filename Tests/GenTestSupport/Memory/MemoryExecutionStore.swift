@@ -102,13 +102,11 @@ package final class MemoryExecutionStore: ExecutionStore {
 
     // MARK: The port
 
-    package func claim(
-        _ job: Job, body: [UInt8], owner: String, startedFields: String
-    ) async throws -> ClaimReply {
+    package func claim(_ request: ClaimRequest) async throws -> ClaimReply {
         try throwError(of: .claim)
         return state.withLock { state in
             if let reply = state.claimReply { return reply }
-            state.owner = owner
+            state.owner = request.owner
             state.jobState = .running
             state.attempt += 1
             let id = EventID(attempt: UInt64(state.attempt), sequence: 1)

@@ -11,7 +11,10 @@ struct EventWriterTests {
 
     private func writer() async throws -> (EventWriter, RunningJob) {
         let running = RunningJob(id: job.id)
-        guard case .claimed(let claim) = try await store.claim(job, body: [], owner: "o", startedFields: "") else {
+        guard
+            case .claimed(let claim) = try await store.claim(
+                ClaimRequest(job: job, body: [], owner: "o", startedFields: ""))
+        else {
             throw CancellationError()
         }
         return (

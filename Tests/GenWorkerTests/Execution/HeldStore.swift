@@ -17,7 +17,7 @@ final class HeldStore: ExecutionStore {
         asked.append(Asked(batch: batch, answer: completion))
     }
 
-    func claim(_ job: Job, body: [UInt8], owner: String, startedFields: String) async throws -> ClaimReply {
+    func claim(_ request: ClaimRequest) async throws -> ClaimReply {
         throw NotScripted()
     }
     func keepLease(_ id: JobID, owner: String, listener: @escaping @Sendable (AppendReply) -> Void) {}

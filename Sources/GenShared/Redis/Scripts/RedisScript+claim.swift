@@ -1,12 +1,12 @@
 extension RedisScript {
     /// Takes the lease of a job for one attempt, or says why not.
     ///
-    /// ARGV: 2 owner token, 3 lease (ms), 4 members of the `started` event beside type and attempt, then what the record
-    /// is made of where the message came from another client: 5 body, 6 kind, 7 tenant, 8 pool, 9 lane, 10 created_at,
-    /// 11 expires_at.
+    /// ARGV: 2 owner token, 3 lease (ms), 4 members of the `started` event beside type and attempt, 5 whether a job
+    /// may be given whose worker went away before (1 or 0), then what the record is made of where the message came from
+    /// another client: 6 body, 7 kind, 8 tenant, 9 pool, 10 lane, 11 created_at, 12 expires_at.
     ///
     /// Replies: `missing` where there is no record and no body was sent; `claimed <attempt> <last> <failures> <crashes> <preempted> <ms since queued> <cancel wanted>`;
-    /// `terminal <state>`; `busy <ms left of the other's lease>`; `wait <ms>`; `ended <state>` where the script itself
+    /// `terminal <state>`; `busy <ms left of the other's lease>`; `wait <ms>`; `suspect <crashes>`; `ended <state>` where the script itself
     /// wrote the end: cancelled, expired, failed (exhausted or poison).
     static let claim = RedisScript(
         name: "claim",
@@ -20,10 +20,10 @@ extension RedisScript {
               unpack(redis.call('HMGET', record, 'state', 'owner', 'lease_until', 'attempt', 'failures', 'crashes',
                 'preempted', 'last', 'not_before', 'expires_at', 'queued_at'))
             local isNew = not state
-            if isNew and not ARGV[5] then return { 'missing' } end
+            if isNew and not ARGV[6] then return { 'missing' } end
             if isNew then
               state, owner, lease, attempt, failures, crashes, preempted = 'queued', '', 0, 0, 0, 0, 0
-              last, wait, expires, queued = '0-1', 0, ARGV[11], tonumber(ARGV[10]) or time
+              last, wait, expires, queued = '0-1', 0, ARGV[12], tonumber(ARGV[11]) or time
               if queued > time then queued = time end
             end
             lease, attempt, failures = tonumber(lease) or 0, tonumber(attempt) or 0, tonumber(failures) or 0
@@ -40,8 +40,8 @@ extension RedisScript {
             end
             local function make()
               if isNew then
-                redis.call('HSET', record, 'message', ARGV[5], 'kind', ARGV[6], 'tenant', ARGV[7], 'pool', ARGV[8],
-                  'lane', ARGV[9], 'created_at', ARGV[10], 'expires_at', ARGV[11], 'queued_at', integer(queued),
+                redis.call('HSET', record, 'message', ARGV[6], 'kind', ARGV[7], 'tenant', ARGV[8], 'pool', ARGV[9],
+                  'lane', ARGV[10], 'created_at', ARGV[11], 'expires_at', ARGV[12], 'queued_at', integer(queued),
                   'failures', 0, 'preempted', 0, 'not_before', 0)
               end
             end
@@ -71,6 +71,7 @@ extension RedisScript {
               return fail('exhausted', failures .. ' attempts failed')
             end
             if wait > time then return { 'wait', integer(wait - time) } end
+            if crashes > 0 and ARGV[5] ~= '1' then return { 'suspect', crashes } end
             attempt = attempt + 1
             local id = integer(attempt) .. '-1'
             local fields = '"type":"started","attempt":' .. integer(attempt) .. ',' .. ARGV[4]
