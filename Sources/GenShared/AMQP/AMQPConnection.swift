@@ -67,7 +67,7 @@ package actor AMQPConnection {
     package func open(
         url: AMQPURL, connectionName: String, confirms: Bool, timeouts: AMQPTimeouts = AMQPTimeouts()
     ) throws(AMQPError) {
-        let fresh = try AMQPHandle(url: url, name: connectionName, timeouts: timeouts)
+        let fresh = try AMQPHandle.connect(url: url, name: connectionName, timeouts: timeouts)
         if confirms { try fresh.selectConfirms() }
         watch = SocketWatchdog.shared.watch(fresh.descriptor)
         handle = fresh

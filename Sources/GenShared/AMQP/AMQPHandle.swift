@@ -21,15 +21,38 @@ final class AMQPHandle {
     var channelNumber = 0
     private var isUsable = true
 
+    /// Of several nodes of a cluster each gets that long, so that a dead one does not use up all the time.
+    private static let nodeLimit: Duration = .seconds(2)
+
+    /// Connects to the first host that answers, in random order, so that many clients spread over a cluster.
+    ///
+    /// Blocks at most for the timeouts, for each host.
+    /// - Throws: `AMQPError`: the last host's, where none answers.
+    static func connect(url: AMQPURL, name: String, timeouts: AMQPTimeouts) throws(AMQPError) -> AMQPHandle {
+        var timeouts = timeouts
+        if url.hosts.count > 1 { timeouts.connect = min(timeouts.connect, nodeLimit) }
+        var failure = AMQPError(.unreachable, "there is no host of RabbitMQ to connect to")
+        for host in url.hosts.shuffled() {
+            do throws(AMQPError) {
+                return try AMQPHandle(url: url, host: host, name: name, timeouts: timeouts)
+            } catch {
+                failure = error
+                // The nodes of a cluster share their users: what one refuses they all refuse.
+                guard error.code == .unreachable else { break }
+            }
+        }
+        throw failure
+    }
+
     /// Connects, logs in and opens the channel; blocks at most for the timeouts.
-    init(url: AMQPURL, name: String, timeouts: AMQPTimeouts) throws(AMQPError) {
+    private init(url: AMQPURL, host: ServerAddress, name: String, timeouts: AMQPTimeouts) throws(AMQPError) {
         guard let state = amqp_new_connection() else {
             throw AMQPError(.unreachable, "no memory for a RabbitMQ connection")
         }
         self.state = state
         do throws(AMQPError) {
-            try openSocket(url, timeouts)
-            try logIn(url, name)
+            try openSocket(url, host, timeouts)
+            try logIn(url, host, name)
             amqp_channel_open(state, Self.channel)
             try checkReply("opening a channel")
         } catch {
@@ -61,7 +84,7 @@ final class AMQPHandle {
 
     // MARK: Set-up
 
-    private func openSocket(_ url: AMQPURL, _ timeouts: AMQPTimeouts) throws(AMQPError) {
+    private func openSocket(_ url: AMQPURL, _ host: ServerAddress, _ timeouts: AMQPTimeouts) throws(AMQPError) {
         guard let socket = url.isEncrypted ? amqp_ssl_socket_new(state) : amqp_tcp_socket_new(state) else {
             throw AMQPError(.unreachable, "no memory for a socket")
         }
@@ -78,17 +101,17 @@ final class AMQPHandle {
         amqp_set_handshake_timeout(state, &connect)
         amqp_set_rpc_timeout(state, &call)
         errno = 0
-        let result = amqp_socket_open_noblock(socket, url.host, Int32(url.port), &connect)
+        let result = amqp_socket_open_noblock(socket, host.host, Int32(host.port), &connect)
         guard result == AMQP_STATUS_OK.rawValue else {
             // The library's own word is only "socket error"; the system knows why.
             let reason = errno == 0 ? Self.text(result) : String(cString: strerror(errno))
-            throw AMQPError(.unreachable, "cannot reach RabbitMQ at \(url.place): \(reason)")
+            throw AMQPError(.unreachable, "cannot reach RabbitMQ at \(host): \(reason)")
         }
         // A child process must not inherit the socket, or the broker would not see us go.
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     }
 
-    private func logIn(_ url: AMQPURL, _ name: String) throws(AMQPError) {
+    private func logIn(_ url: AMQPURL, _ host: ServerAddress, _ name: String) throws(AMQPError) {
         // Without these capabilities a deleted queue, a blocked publisher and a refused message go unreported.
         let capabilities: [(String, AMQPTable.Value)] = [
             ("consumer_cancel_notify", .bool(true)), ("connection.blocked", .bool(true)),
@@ -113,9 +136,9 @@ final class AMQPHandle {
             throw AMQPError(
                 isRefusal ? .unauthorized : .unreachable,
                 isRefusal
-                    ? "RabbitMQ at \(url.place) refuses user \"\(url.user)\" or vhost \"\(url.virtualHost)\": "
+                    ? "RabbitMQ at \(host) refuses user \"\(url.user)\" or vhost \"\(url.virtualHost)\": "
                         + "\(error.message)"
-                    : "RabbitMQ at \(url.place): \(error.message)")
+                    : "RabbitMQ at \(host): \(error.message)")
         }
         if let properties = amqp_get_server_properties(state)?.pointee {
             for index in 0..<Int(properties.num_entries) {

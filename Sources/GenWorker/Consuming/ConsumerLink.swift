@@ -9,8 +9,9 @@ struct ConsumerLink: Sendable {
     let readiness: Readiness
     var scheduler: any Scheduler = SystemScheduler()
 
-    /// A connection that lived that long was a good one: the next try may come soon after its loss. One that is lost
-    /// as soon as it is made must not be made again at once, however well its making went.
+    /// A connection that lived that long was a good one: the next try may come soon after its loss.
+    ///
+    /// One that is lost as soon as it is made must not be made again at once, however well its making went.
     private static let proven: Duration = .seconds(10)
     /// What the broker refuses it will refuse again until somebody has changed something.
     private static let refusedPause: Duration = .seconds(5)
