@@ -23,7 +23,10 @@ public final class Client: Sendable {
         subscriber = RedisSubscriber(url: redis, name: redisName)
         store = RedisJobStore(connection: connection)
         publisher = AMQPPublisher(url: amqp, name: name)
-        hub = WatchHub(store: store, subscriber: subscriber, connection: connection)
+        hub = WatchHub(store: store, channels: subscriber, scheduler: SystemScheduler()) {
+            [connection] interval, body in
+            await connection.every(interval, body)
+        }
     }
 
     /// The events of a job, from any point on.

@@ -26,6 +26,17 @@ public struct JobWatch: AsyncSequence, Sendable {
     let waitForJob: Duration
     let onTrouble: (@Sendable (String) -> Void)?
 
+    package init(
+        hub: WatchHub, id: JobID, start: EventID = .origin, waitForJob: Duration = .zero,
+        onTrouble: (@Sendable (String) -> Void)? = nil
+    ) {
+        self.hub = hub
+        self.id = id
+        self.start = start
+        self.waitForJob = waitForJob
+        self.onTrouble = onTrouble
+    }
+
     /// An iterator with a subscription of its own.
     public func makeAsyncIterator() -> Iterator {
         Iterator(watch: self)
@@ -47,7 +58,7 @@ public struct JobWatch: AsyncSequence, Sendable {
         fileprivate init(watch: JobWatch) {
             self.watch = watch
             machine = WatchMachine(from: watch.start, waitsForJob: watch.waitForJob > .zero)
-            givesUpAt = ContinuousClock.now + watch.waitForJob
+            givesUpAt = watch.hub.scheduler.now + watch.waitForJob
         }
 
         /// The next item; `nil` after the end.
@@ -66,7 +77,7 @@ public struct JobWatch: AsyncSequence, Sendable {
         }
 
         private mutating func turn() async throws {
-            let signals = await inbox.take(deadline: ContinuousClock.now + patience.current)
+            let signals = await inbox.take(deadline: watch.hub.scheduler.now + patience.current)
             try Task.checkCancellation()
             for signal in signals {
                 switch signal {
@@ -78,11 +89,15 @@ public struct JobWatch: AsyncSequence, Sendable {
                     // Anybody may publish anything; what is no event is ignored, and the log has what matters.
                     if let event = JobEvent(json: text) { try await perform(machine.handle(.live(event))) }
                 case .silence:
-                    patience.grow()
+                    patience.grow(watch.hub.scheduler)
                     try await perform(machine.handle(.silence))
                 }
             }
-            if machine.last == .origin, watch.waitForJob > .zero, ContinuousClock.now >= givesUpAt { isUnknown = true }
+            if !machine.knowsJob, machine.last == .origin, watch.waitForJob > .zero,
+                watch.hub.scheduler.now >= givesUpAt
+            {
+                isUnknown = true
+            }
         }
 
         private mutating func perform(_ first: [WatchMachine.Action]) async throws {
@@ -114,7 +129,8 @@ public struct JobWatch: AsyncSequence, Sendable {
                 let record = try await watch.hub.store.record(watch.id)
                 let lines = try await watch.hub.store.events(watch.id, from: from, limit: Self.pageSize)
                 let events = lines.compactMap(JobEvent.init(json:))
-                return machine.handle(.page(events, isWhole: lines.count < Self.pageSize, record))
+                return machine.handle(
+                    .page(events, isWhole: lines.count < Self.pageSize, record, at: watch.hub.scheduler.timestamp))
             } catch {
                 watch.onTrouble?("\(error)")
                 return machine.readingFailed()
@@ -134,7 +150,9 @@ struct WatchPatience {
     private var backoff = Backoff(first: .milliseconds(300), limit: .seconds(10))
     private(set) var current: Duration = .milliseconds(300)
 
-    mutating func grow() { current = max(.milliseconds(300), backoff.next()) }
+    mutating func grow(_ scheduler: any Scheduler) {
+        current = max(.milliseconds(300), backoff.next(on: scheduler))
+    }
 
     mutating func reset() {
         backoff.reset()

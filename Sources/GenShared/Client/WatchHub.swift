@@ -1,7 +1,10 @@
 import Synchronization
 
-/// What all watchers of a process share: one subscriber, one command connection, one timer.
-final class WatchHub: Sendable {
+/// What all watchers of a process share: one subscriber, one store, one timer.
+package final class WatchHub: Sendable {
+    /// Calls a body again and again, until the process ends.
+    package typealias Ticker = @Sendable (Duration, @escaping @Sendable () -> Void) async -> Void
+
     private struct WeakInbox {
         weak var inbox: WatchInbox?
     }
@@ -12,17 +15,21 @@ final class WatchHub: Sendable {
     }
 
     let store: any SubmissionStore
-    private let subscriber: RedisSubscriber
-    private let connection: RedisConnection
+    let scheduler: any Scheduler
+    private let channels: any ChannelSource
+    private let ticker: Ticker
     private let state = Mutex(State())
 
     /// How exactly silence is measured; the first silence that counts is 300 ms.
     private static let resolution: Duration = .milliseconds(50)
 
-    init(store: any SubmissionStore, subscriber: RedisSubscriber, connection: RedisConnection) {
+    package init(
+        store: any SubmissionStore, channels: any ChannelSource, scheduler: any Scheduler, ticker: @escaping Ticker
+    ) {
         self.store = store
-        self.subscriber = subscriber
-        self.connection = connection
+        self.channels = channels
+        self.scheduler = scheduler
+        self.ticker = ticker
     }
 
     /// Fills the inbox from the job's channel until the subscription is cancelled.
@@ -34,13 +41,13 @@ final class WatchHub: Sendable {
             return !state.hasTimer
         }
         if mustStart {
-            await connection.every(Self.resolution) { [weak self] in self?.tick() }
+            await ticker(Self.resolution) { [weak self] in self?.tick() }
         }
-        return subscriber.subscribe(JobKeys(id).channel) { inbox.post(.channel($0)) }
+        return channels.subscribe(JobKeys(id).channel) { inbox.post(.channel($0)) }
     }
 
     private func tick() {
-        let now = ContinuousClock.now
+        let now = scheduler.now
         for entry in state.withLock({ $0.inboxes }) { entry.inbox?.tick(now) }
     }
 }

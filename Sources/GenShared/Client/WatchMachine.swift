@@ -11,7 +11,7 @@ struct WatchMachine {
         case lost
         case live(JobEvent)
         /// The log from the last event on, and the record. `isWhole`: there is no more at the moment.
-        case page([JobEvent], isWhole: Bool, JobRecord?)
+        case page([JobEvent], isWhole: Bool, JobRecord?, at: Timestamp = .now)
         /// Nothing was heard for a while.
         case silence
     }
@@ -29,10 +29,20 @@ struct WatchMachine {
         case end
     }
 
+    /// With the pauses of silence between them, about half a minute: a worker that runs the job finds itself fenced within
+    /// seconds, and the message that it hands back makes the record anew.
+    private static let missingLimit = 8
     /// Live events that are kept while the log is read; more are left to the log.
     private static let heldLimit = 512
 
     private(set) var last: EventID
+    /// Whether the job was there, so that it is not unknown while it is missing.
+    var knowsJob: Bool { hasSeenRecord }
+    /// The event that was shown last, to know it again: a store that was set back may use its id for another.
+    private var lastShown: JobEvent?
+    private var hasSeenRecord = false
+    /// Looks at a record that was there and is gone, as after a restart of an empty store.
+    private var missingLooks = 0
     private var isReading = false
     private var held: [JobEvent] = []
     private var mustReadAgain = false
@@ -53,7 +63,7 @@ struct WatchMachine {
         case .subscribed, .silence: return read()
         case .lost: return []
         case .live(let event): return live(event)
-        case .page(let events, let isWhole, let record): return page(events, isWhole, record)
+        case .page(let events, let isWhole, let record, let now): return page(events, isWhole, record, now)
         }
     }
 
@@ -84,21 +94,26 @@ struct WatchMachine {
         return read()
     }
 
-    private mutating func page(_ events: [JobEvent], _ isWhole: Bool, _ record: JobRecord?) -> [Action] {
+    private mutating func page(
+        _ events: [JobEvent], _ isWhole: Bool, _ record: JobRecord?, _ now: Timestamp
+    ) -> [Action] {
         isReading = false
         guard let record else { return missing() }
+        hasSeenRecord = true
+        missingLooks = 0
         var actions: [Action] = []
         if last == .origin {
             actions += show(JobEvent(id: .queued, previous: .origin, content: .queued))
         }
         var rest = events[...]
         if last > .queued {
-            if rest.first?.id == last {
+            if let first = rest.first, first.id == last {
+                // The same id with other content: the store was set back, and the job has gone another way since.
+                guard lastShown == nil || lastShown == first else { return actions + startOver() + read() }
                 rest = rest.dropFirst()
             } else if record.last != last || !events.isEmpty {
                 // The log does not begin where it should: it was trimmed, lost, or has run out.
-                actions.append(.showHistoryLost)
-                last = .queued
+                actions += startOver()
                 // What is there at all is seen from the start on.
                 if events.isEmpty { return actions + read() }
             }
@@ -126,7 +141,7 @@ struct WatchMachine {
             return actions + read()
         }
         if let expiresAt = record.expiresAt, record.state == .queued || record.state == .retrying,
-            expiresAt <= Timestamp.now
+            expiresAt <= now
         {
             actions.append(.expire)
         }
@@ -148,13 +163,28 @@ struct WatchMachine {
 
     private mutating func missing() -> [Action] {
         held = []
-        guard !waitsForJob || last != .origin else { return [] }
+        if hasSeenRecord {
+            missingLooks += 1
+            if missingLooks == 1 {
+                last = .origin
+                return [.showHistoryLost]
+            }
+            guard missingLooks > Self.missingLimit else { return [] }
+        } else if waitsForJob, last == .origin {
+            return []
+        }
         isEnded = true
         return [.endUnknown]
     }
 
+    /// What was shown is no part of what the store has now.
+    private mutating func startOver() -> [Action] {
+        (last, lastShown, held) = (.queued, nil, [])
+        return [.showHistoryLost]
+    }
+
     private mutating func show(_ event: JobEvent) -> [Action] {
-        last = event.id
+        (last, lastShown) = (event.id, event)
         guard event.isTerminal else { return [.show(event)] }
         isEnded = true
         return [.show(event), .end]

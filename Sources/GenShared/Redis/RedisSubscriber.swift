@@ -1,33 +1,8 @@
 import Glibc
 import Synchronization
 
-/// What a listener to a channel hears.
-package enum ChannelSignal: Sendable {
-    /// Redis has confirmed the subscription: whatever is published from here on will come, until `lost`.
-    case subscribed
-    /// Somebody published this.
-    case message(String)
-    /// The connection is gone; `subscribed` follows when it is back. Messages between the two are lost.
-    case lost(String)
-}
-
-/// One subscribed channel of one listener; ends when it is cancelled or given up.
-package final class ChannelSubscription: Sendable {
-    private let end: @Sendable () -> Void
-    private let isEnded = Atomic(false)
-
-    init(end: @escaping @Sendable () -> Void) { self.end = end }
-
-    deinit { cancel() }
-
-    /// Ends the subscription; a signal that is under way may still come.
-    package func cancel() {
-        if !isEnded.exchange(true, ordering: .relaxed) { end() }
-    }
-}
-
 /// One connection for all subscriptions of a process, on a thread of its own; heals itself.
-package actor RedisSubscriber {
+package actor RedisSubscriber: ChannelSource {
     package typealias Listener = @Sendable (ChannelSignal) -> Void
 
     private enum Request: Sendable {

@@ -82,7 +82,7 @@ struct WatchInboxTests {
         var patience = WatchPatience()
         #expect(patience.current == .milliseconds(300))
         for _ in 0..<20 {
-            patience.grow()
+            patience.grow(SystemScheduler())
             #expect(patience.current >= .milliseconds(300) && patience.current <= .seconds(10))
         }
         #expect(patience.current >= .seconds(5))

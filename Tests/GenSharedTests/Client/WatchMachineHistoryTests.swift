@@ -65,6 +65,41 @@ struct WatchMachineHistoryTests {
         #expect(again == log[0..<4].map { .show($0) })
     }
 
+    @Test("an id that the store, set back, has used for another event is marked, and the watch starts over")
+    func rewritten() {
+        var machine = WatchMachine(from: .origin, waitsForJob: false)
+        _ = machine.handle(.subscribed)
+        _ = machine.handle(.page(Array(log[0..<4]), isWhole: true, record(after: 4)))
+        #expect(machine.handle(.subscribed) == [.read(from: log[3].id)])
+        let other = JobEvent(id: log[3].id, previous: log[2].id, content: .chunk("another way"))
+        #expect(
+            machine.handle(.page([other], isWhole: true, record(after: 4))) == [
+                .showHistoryLost, .read(from: .queued),
+            ])
+        let again = machine.handle(.page(Array(log[0..<3]) + [other], isWhole: true, record(after: 4)))
+        #expect(again == (log[0..<3] + [other]).map { .show($0) })
+    }
+
+    @Test(
+        "a record that is gone is marked and waited for, but not for ever; one that comes back is shown from the start")
+    func missing() {
+        var machine = WatchMachine(from: .origin, waitsForJob: false)
+        _ = machine.handle(.subscribed)
+        _ = machine.handle(.page(Array(log[0..<4]), isWhole: true, record(after: 4)))
+        _ = machine.handle(.silence)
+        #expect(machine.handle(.page([], isWhole: true, nil)) == [.showHistoryLost])
+        var back = machine
+        _ = back.handle(.silence)
+        let again = back.handle(.page(Array(log[0..<2]), isWhole: true, record(after: 2)))
+        #expect(again == ([queued] + log[0..<2]).map { .show($0) })
+        var looks = 0
+        while machine.handle(.silence) == [.read(from: .queued)], looks < 100 {
+            looks += 1
+            if machine.handle(.page([], isWhole: true, nil)) == [.endUnknown] { break }
+        }
+        #expect(looks == 8)
+    }
+
     @Test("after a reading that failed the next silence, or the next gap, reads again")
     func failedReading() {
         for input in [WatchMachine.Input.silence, .live(log[5])] {
