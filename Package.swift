@@ -43,6 +43,9 @@ let package = Package(
             name: "GenDispatcherTests", dependencies: ["GenDispatcher", "GenShared", "GenTestSupport"],
             swiftSettings: settings),
         .testTarget(
+            name: "SimulationTests", dependencies: ["GenWorker", "GenShared", "GenTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
             name: "IntegrationTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

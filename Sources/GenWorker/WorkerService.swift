@@ -37,7 +37,7 @@ final class WorkerService: Sendable {
         }
         let pools = configuration.pools.map { makePool($0, backends) }
         await store.startRenewing()
-        await connection.every(.milliseconds(250)) { [registry] in registry.checkTimers() }
+        await connection.every(.milliseconds(250)) { [registry] in registry.checkTimers(at: .now) }
         let control = subscriber.subscribe(JobKeys.control) { [registry] signal in
             if case .message(let text) = signal, text.hasPrefix("cancel "), let id = JobID(String(text.dropFirst(7))) {
                 registry.cancel(id)
@@ -47,10 +47,14 @@ final class WorkerService: Sendable {
             id: id, connection: connection, registry: registry, readiness: readiness, pools: configuration.pools,
             backends: backends)
         await presence.start()
-        await serve(pools, signals)
+        let isInOrder = await serve(pools, signals)
         control.cancel()
-        await presence.end()
+        if isInOrder { await presence.end() }
         for backend in backends.values { await backend.stop() }
+        guard isInOrder else {
+            Log.info("stopped", ["worker": .string(id)])
+            return .done
+        }
         await publisher.close()
         await subscriber.close()
         await connection.close()
@@ -112,22 +116,40 @@ final class WorkerService: Sendable {
             registry: registry, readiness: readiness)
     }
 
+    /// How long jobs may take to be handed back once they were stopped.
+    private static let handBackLimit: Duration = .seconds(3)
+
     /// Consumes until a signal comes, then drains.
-    private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async {
+    /// - Returns: whether everything was handed back; otherwise a server is away, and good-byes would hang as well.
+    private func serve(_ pools: [PoolRunner], _ signals: StopSignals) async -> Bool {
         let connector = AMQPConsumerConnector(url: configuration.servers.amqp, name: "genworker:\(id)")
         let dropped = DroppedConsumer(
             store: store, executions: store, router: AMQPRouter(publisher: publisher), limits: configuration.limits)
         let link = ConsumerLink(connector: connector, pools: pools, dropped: dropped, readiness: readiness)
-        await withTaskGroup(of: Void.self) { group in
-            // Ends when the pools have: its cancellation closes the connection in good order.
-            let consuming = Task { await link.run() }
-            for pool in pools { group.addTask { await pool.run() } }
-            let draining = Task { await drain(pools, signals) }
-            await group.waitForAll()
-            draining.cancel()
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        let consuming = Task { await link.run() }
+        // Not a group: where servers are away, what still hangs on them is left behind with the process.
+        let working = Task {
+            await withTaskGroup(of: Void.self) { group in
+                for pool in pools { group.addTask { await pool.run() } }
+            }
+            // The pools have ended: the connection is closed in good order.
             consuming.cancel()
             await consuming.value
+            end.yield(true)
         }
+        let draining = Task {
+            await drain(pools, signals)
+            end.yield(false)
+        }
+        var isInOrder = false
+        for await value in ends {
+            isInOrder = value
+            break
+        }
+        draining.cancel()
+        working.cancel()
+        return isInOrder
     }
 
     private func drain(_ pools: [PoolRunner], _ signals: StopSignals) async {
@@ -145,5 +167,8 @@ final class WorkerService: Sendable {
         }
         guard !Task.isCancelled else { return }
         for pool in pools { pool.post(.abort) }
+        // Servers that are away are not waited for: a lease that is not given back runs out by itself.
+        do { try await Task.sleep(for: Self.handBackLimit) } catch { return }
+        Log.warning("gave_up", ["worker": .string(id), "running": .integer(Int64(registry.ids.count))])
     }
 }

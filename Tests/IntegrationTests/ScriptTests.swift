@@ -281,6 +281,6 @@ struct ScriptTests {
     }
 
     private func log() async throws -> [JobEvent] {
-        try await store.events(job.id, from: .queued, limit: 100).compactMap(JobEvent.init(json:))
+        try await store.events(job.id, from: .queued, limit: 100).lines.compactMap(JobEvent.init(json:))
     }
 }

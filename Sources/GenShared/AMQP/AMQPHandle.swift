@@ -104,7 +104,9 @@ final class AMQPHandle {
         let result = amqp_socket_open_noblock(socket, host.host, Int32(host.port), &connect)
         guard result == AMQP_STATUS_OK.rawValue else {
             // The library's own word is only "socket error"; the system knows why.
-            let reason = errno == 0 ? Self.text(result) : String(cString: strerror(errno))
+            // EINPROGRESS is left from the connect that was begun, and tells nothing.
+            let isTelling = errno != 0 && errno != EINPROGRESS
+            let reason = isTelling ? String(cString: strerror(errno)) : Self.text(result)
             throw AMQPError(.unreachable, "cannot reach RabbitMQ at \(host): \(reason)")
         }
         // A child process must not inherit the socket, or the broker would not see us go.
@@ -129,9 +131,10 @@ final class AMQPHandle {
             }
         }
         do throws(AMQPError) { try check(reply, "logging in") } catch {
-            // A broker that refuses the credentials closes the socket or the connection with 403; one that does not
-            // know the virtual host says 530.
-            let refusals: [AMQPError.Code] = [.refused(403), .refused(530), .connectionLost]
+            // A broker that refuses the credentials closes the connection with 403, since we say that we understand
+            // that; one that does not know the virtual host says 530. A connection that is only lost may have been
+            // lost for any reason.
+            let refusals: [AMQPError.Code] = [.refused(403), .refused(530)]
             let isRefusal = refusals.contains(error.code)
             throw AMQPError(
                 isRefusal ? .unauthorized : .unreachable,

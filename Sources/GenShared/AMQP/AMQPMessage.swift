@@ -33,6 +33,23 @@ package struct AMQPDelivery: Sendable {
     /// `traceparent` is the one header that we read.
     package var traceParent: String?
     package var body: [UInt8]
+
+    package init(
+        tag: UInt64, consumer: String, isRedelivered: Bool, exchange: String, routingKey: String, messageID: String?,
+        type: String?, contentType: String?, contentEncoding: String?, traceParent: String?, body: [UInt8]
+    ) {
+        self.tag = tag
+        self.consumer = consumer
+        self.isRedelivered = isRedelivered
+        self.exchange = exchange
+        self.routingKey = routingKey
+        self.messageID = messageID
+        self.type = type
+        self.contentType = contentType
+        self.contentEncoding = contentEncoding
+        self.traceParent = traceParent
+        self.body = body
+    }
 }
 
 /// What a connection tells its owner.

@@ -127,10 +127,10 @@ public struct JobWatch: AsyncSequence, Sendable {
             do {
                 // The record first: an end that it tells of is then in the log that is read after it.
                 let record = try await watch.hub.store.record(watch.id)
-                let lines = try await watch.hub.store.events(watch.id, from: from, limit: Self.pageSize)
-                let events = lines.compactMap(JobEvent.init(json:))
+                let page = try await watch.hub.store.events(watch.id, from: from, limit: Self.pageSize)
+                let events = page.lines.compactMap(JobEvent.init(json:))
                 return machine.handle(
-                    .page(events, isWhole: lines.count < Self.pageSize, record, at: watch.hub.scheduler.timestamp))
+                    .page(events, isWhole: page.isWhole, record, at: watch.hub.scheduler.timestamp))
             } catch {
                 watch.onTrouble?("\(error)")
                 return machine.readingFailed()

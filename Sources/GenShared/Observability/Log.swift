@@ -10,6 +10,8 @@ package enum Log {
         case info
         case warning
         case error
+        /// Nothing at all: for simulations, whose every fault would be logged.
+        case none
     }
 
     private static let threshold = Mutex(Level.info)

@@ -18,6 +18,9 @@ package protocol ExecutionStore: Sendable {
     /// Ends the job.
     /// - Throws: `StoreError`.
     func finish(_ ending: JobEnding) async throws -> FinishReply
+    /// The job's record, or `nil` where there is none.
+    /// - Throws: `StoreError`.
+    func record(_ id: JobID) async throws -> JobRecord?
     /// Tells the services that wait for many jobs that this one has ended.
     /// - Throws: `StoreError`.
     func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws

@@ -9,7 +9,14 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
     /// Whether the server could not be reached at all.
     public let isUnreachable: Bool
 
-    package init(_ message: String, isCertainlyUndone: Bool, isRetryable: Bool, isUnreachable: Bool = false) {
+    /// Whether the job's own keys hold something that is not ours: no other job is concerned, and waiting heals nothing.
+    public let isSpoiltRecord: Bool
+
+    package init(
+        _ message: String, isCertainlyUndone: Bool, isRetryable: Bool, isUnreachable: Bool = false,
+        isSpoiltRecord: Bool = false
+    ) {
+        self.isSpoiltRecord = isSpoiltRecord
         self.message = message
         self.isCertainlyUndone = isCertainlyUndone
         self.isRetryable = isRetryable

@@ -21,7 +21,20 @@ package protocol SubmissionStore: Sendable {
     func record(_ id: JobID) async throws -> JobRecord?
     /// Events of the log from that one on, itself included, oldest first; at most `limit`.
     /// - Throws: `StoreError`.
-    func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String]
+    func events(_ id: JobID, from: EventID, limit: Int) async throws -> LogPage
+}
+
+/// A part of a job's log.
+package struct LogPage: Sendable {
+    /// Events as JSON, oldest first.
+    package var lines: [String]
+    /// Whether there was no more at the moment.
+    package var isWhole: Bool
+
+    package init(lines: [String], isWhole: Bool) {
+        self.lines = lines
+        self.isWhole = isWhole
+    }
 }
 
 /// What is known of a message whose job never ran.

@@ -22,6 +22,14 @@ package struct RedisCommand: Sendable {
         for key in keys { append(key) }
     }
 
+    /// The key that it is about, for messages: a script's first argument, a plain command's second.
+    var key: String {
+        let index = script == nil ? 1 : 0
+        guard lengths.count > index else { return "" }
+        let start = lengths[..<index].reduce(0, +)
+        return String(decoding: buffer[start..<start + lengths[index]], as: UTF8.self)
+    }
+
     package mutating func append(_ text: String) {
         buffer.append(contentsOf: text.utf8)
         lengths.append(text.utf8.count)

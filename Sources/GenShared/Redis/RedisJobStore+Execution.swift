@@ -128,7 +128,7 @@ extension AppendReply {
 
 extension JobEvent.Content {
     /// What the record keeps of an end beside state and usage.
-    fileprivate var recordFields: [(String, String)] {
+    package var recordFields: [(String, String)] {
         switch self {
         case .completed(let completion):
             return [

@@ -64,20 +64,34 @@ extension RedisJobStore: SubmissionStore {
         return JobRecord(id: id, fields: fields)
     }
 
-    package func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String] {
-        let command = RedisCommand("XRANGE", JobKeys(id).events, from.description, "+", "COUNT", String(limit))
-        let entries = try await reply(to: command).array ?? []
-        // An entry is its id and its fields; foreign ones without our field are passed over.
-        return entries.compactMap { entry in
-            guard let parts = entry.array, parts.count == 2, let fields = parts[1].array, fields.count >= 2,
-                fields[0].string == "e"
-            else { return nil }
-            return fields[1].string
+    /// More pages of strangers' entries than that are not ours to read through.
+    private static let pageLimit = 16
+
+    package func events(_ id: JobID, from: EventID, limit: Int) async throws -> LogPage {
+        var page = LogPage(lines: [], isWhole: false)
+        var start = from.description
+        for _ in 0..<Self.pageLimit where page.lines.count < limit && !page.isWhole {
+            let count = limit - page.lines.count
+            let command = RedisCommand("XRANGE", JobKeys(id).events, start, "+", "COUNT", String(count))
+            let entries = try await reply(to: command).array ?? []
+            // An entry is its id and its fields; foreign ones without our field are passed over, but not without going
+            // on behind them.
+            for parts in entries.compactMap(\.array) where parts.count == 2 {
+                if let id = parts[0].string { start = "(\(id)" }
+                guard let fields = parts[1].array, fields.count >= 2, fields[0].string == "e",
+                    let line = fields[1].string
+                else { continue }
+                page.lines.append(line)
+            }
+            page.isWhole = entries.count < count
         }
+        return page
     }
 
     /// Sends a plain command and waits for its reply.
     package func reply(to command: RedisCommand) async throws(StoreError) -> RedisReply {
-        do throws(RedisError) { return try await connection.send(command) } catch { throw StoreError(error) }
+        do throws(RedisError) { return try await connection.send(command) } catch {
+            throw StoreError(error, about: command)
+        }
     }
 }

@@ -34,15 +34,18 @@ package struct RedisJobStore: Sendable {
     func call(_ command: RedisCommand) async throws(StoreError) -> ScriptReply {
         do throws(RedisError) {
             return try ScriptReply(try await connection.send(command))
-        } catch { throw StoreError(error) }
+        } catch { throw StoreError(error, about: command) }
     }
 }
 
 extension StoreError {
-    init(_ error: RedisError) {
+    /// - Parameter command: what Redis refused; its key is named where the key is what is wrong.
+    init(_ error: RedisError, about command: RedisCommand? = nil) {
+        let isSpoilt = error.code == .refused("WRONGTYPE")
         self.init(
-            error.message, isCertainlyUndone: error.isCertainlyUndone, isRetryable: error.isRetryable,
-            isUnreachable: error.code == .unreachable)
+            isSpoilt ? "\(command?.key ?? "a key"): \(error.message)" : error.message,
+            isCertainlyUndone: error.isCertainlyUndone, isRetryable: error.isRetryable,
+            isUnreachable: error.code == .unreachable, isSpoiltRecord: isSpoilt)
     }
 }
 

@@ -62,7 +62,11 @@ private final class Core: @unchecked Sendable {
 
     private let state = Mutex(State())
     private let isAsleep = Atomic(false)
-    private let wakeDescriptor = clinux_eventfd()
+    private let wakeDescriptor: Int32 = {
+        let descriptor = clinux_eventfd()
+        if descriptor < 0 { ProcessLimit.end("no descriptor for an event: \(String(cString: strerror(errno)))") }
+        return descriptor
+    }()
     private let threadIdentity = Atomic<UInt>(0)
 
     deinit { close(wakeDescriptor) }

@@ -29,5 +29,5 @@ func startThread(name: String, _ body: @escaping @Sendable () -> Void) {
             start.body()
             return nil
         }, start.toOpaque())
-    precondition(result == 0, "no thread can be started: error \(result)")
+    if result != 0 { ProcessLimit.end("no thread can be started: \(String(cString: strerror(result)))") }
 }

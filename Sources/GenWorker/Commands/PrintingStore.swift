@@ -51,6 +51,8 @@ final class PrintingStore: ExecutionStore {
         return .ended(ending.content.terminalState ?? .failed)
     }
 
+    func record(_ id: JobID) async throws -> JobRecord? { nil }
+
     func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws {}
 
     private func show(_ json: String) {

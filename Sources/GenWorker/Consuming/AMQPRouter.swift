@@ -1,8 +1,17 @@
 import GenShared
 
+/// Publishes messages with confirms.
+protocol MessagePublisher: Sendable {
+    /// Publishes a message, at most within that time.
+    /// - Throws: `AMQPError` where no connection can be made; the message was not sent then.
+    func publish(_ message: AMQPMessage, within limit: Duration) async throws(AMQPError) -> PublishOutcome
+}
+
+extension AMQPPublisher: MessagePublisher {}
+
 /// Routes copies of messages over the worker's publishing connection: a blocked publisher must not stop acks.
 struct AMQPRouter: MessageRouter {
-    let publisher: AMQPPublisher
+    let publisher: any MessagePublisher
     /// How long a confirm is waited for.
     var limit: Duration = .seconds(10)
 

@@ -23,8 +23,7 @@ final class JobRegistry: Sendable {
     func cancel(_ id: JobID) { jobs.withLock { $0[id] }?.abort(.cancelled) }
 
     /// Stops what has run out of time.
-    func checkTimers() {
-        let now = ContinuousClock.now
+    func checkTimers(at now: ContinuousClock.Instant) {
         for job in jobs.withLock({ Array($0.values) }) { job.check(now) }
     }
 }

@@ -40,6 +40,8 @@ struct JobExecution: Sendable {
             defer { services.suspects.leave() }
             request.mayBeSuspect = true
             return await follow(try await claim(request), job, owner, backend)
+        } catch let error as StoreError where error.isSpoiltRecord {
+            return await bury(spoilt: error)
         } catch { return .requeueAndPause("\(error)") }
     }
 
@@ -75,6 +77,14 @@ struct JobExecution: Sendable {
         }
     }
 
+    /// A job whose keys are not ours to write can be neither run nor ended; its message must not come back for ever.
+    private func bury(spoilt error: StoreError) async -> Disposition {
+        Log.error("record_spoilt", ["job": .string(running.id.rawValue), "reason": .string(error.message)])
+        let code = JobFailure.Code.internal.rawValue
+        let isSafe = await services.router.bury(delivery, reason: code, detail: error.message)
+        return isSafe ? .acknowledge : .requeueAndPause("RabbitMQ takes no copy")
+    }
+
     private func startedFields(_ backend: any GenerationBackend) -> String {
         var writer = JSONWriter()
         writer.member("worker", services.workerID)
@@ -90,9 +100,17 @@ struct JobExecution: Sendable {
     /// Services that wait for many jobs hear of each end at least once: also when this is a redelivery.
     private func announce(_ job: Job, _ state: JobState) async -> Disposition {
         do {
+            if state == .failed, !(try await buryFailed(job)) { return .requeueAndPause("RabbitMQ takes no copy") }
             try await services.store.announce(job.id, state: state, kind: job.kind.rawValue, tenant: job.tenant)
             return .acknowledge
         } catch { return .requeueAndPause("\(error)") }
+    }
+
+    /// A job that has failed leaves a copy of its message in the dead queue, whoever ended it: the claim, where it was
+    /// poison or exhausted, or a worker that may have gone away before it could do so itself. A second copy is harmless.
+    private func buryFailed(_ job: Job) async throws -> Bool {
+        guard case .failed(let failure, _)? = try await services.store.record(job.id)?.ending else { return true }
+        return await services.router.bury(delivery, reason: failure.code.rawValue, detail: failure.message)
     }
 
     private func reject(_ job: Job, _ owner: String) async -> Disposition {

@@ -192,6 +192,10 @@ package final class MemoryExecutionStore: ExecutionStore {
         }
     }
 
+    package func record(_ id: JobID) async throws -> JobRecord? {
+        state.withLock { JobRecord(id: id, fields: ["state": $0.jobState.rawValue, "last": $0.last.description]) }
+    }
+
     package func announce(_ id: JobID, state jobState: JobState, kind: String, tenant: String) async throws {
         try throwError(of: .announce)
         state.withLock { $0.announced.append(jobState) }

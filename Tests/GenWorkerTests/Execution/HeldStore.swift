@@ -24,6 +24,7 @@ final class HeldStore: ExecutionStore {
     func dropLease(_ id: JobID, owner: String) {}
     func release(_ release: JobRelease) async throws -> ReleaseReply { throw NotScripted() }
     func finish(_ ending: JobEnding) async throws -> FinishReply { throw NotScripted() }
+    func record(_ id: JobID) async throws -> JobRecord? { throw NotScripted() }
     func announce(_ id: JobID, state: JobState, kind: String, tenant: String) async throws { throw NotScripted() }
 }
 

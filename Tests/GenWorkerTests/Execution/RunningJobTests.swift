@@ -80,10 +80,10 @@ struct RunningJobTests {
     func registryTimers() {
         let registry = JobRegistry()
         registry.add(running)
-        registry.checkTimers()
+        registry.checkTimers(at: .now)
         #expect(running.reason == nil)
         running.limitRun(to: .zero)
-        registry.checkTimers()
+        registry.checkTimers(at: .now)
         #expect(running.reason != nil)
     }
 

@@ -40,7 +40,16 @@ enum ScriptPrelude {
           return state == 'completed' or state == 'failed' or state == 'cancelled' or state == 'expired'
         end
         local function emit(id, json)
-          redis.call('XADD', events, id, 'e', json)
+          local reply = redis.pcall('XADD', events, id, 'e', json)
+          if type(reply) == 'table' and reply.err then
+            -- Somebody else's key, or entries above ours, would keep the job from ever going on or ending. The record
+            -- is the truth of the job; who watches is told that history was lost.
+            if string.find(reply.err, 'WRONGTYPE', 1, true) or string.find(reply.err, 'equal or smaller', 1, true) then
+              redis.call('DEL', events)
+            end
+            -- Anything else, a full memory say, fails here as it did before.
+            redis.call('XADD', events, id, 'e', json)
+          end
           redis.call('PUBLISH', channel, json)
         end
         local function compose(id, last, fields)
