@@ -1,9 +1,9 @@
-/// Where RabbitMQ is: `amqp://[user:password@]host[:port][/vhost]`.
+/// Where RabbitMQ is: `amqp://[user:password@]host[:port][,host[:port]…][/vhost]`.
+///
+/// Several hosts are the nodes of one cluster: whichever answers will do.
 public struct AMQPURL: Sendable, Equatable {
-    /// Name or address.
-    public var host: String
-    /// Port, 5672 unless given (5671 with TLS).
-    public var port: Int
+    /// At least one, as written; the port is 5672 unless given (5671 with TLS).
+    public let hosts: [ServerAddress]
     /// The user, `guest` unless given.
     public var user: String
     /// The password, `guest` unless given.
@@ -23,8 +23,8 @@ public struct AMQPURL: Sendable, Equatable {
             throw URLRejection(description: "\(variable): there is a user without a password; write user:password@")
         }
         isEncrypted = url.scheme == "amqps"
-        host = url.host
-        port = url.port ?? (isEncrypted ? 5671 : 5672)
+        let usualPort = isEncrypted ? 5671 : 5672
+        hosts = url.places.map { ServerAddress(host: $0.host, port: $0.port ?? usualPort) }
         user = url.user ?? "guest"
         password = Secret(url.password ?? "guest")
         // The RabbitMQ URI specification: no path, or a lone slash, is the default vhost for us; %2F names it, too.
@@ -34,6 +34,10 @@ public struct AMQPURL: Sendable, Equatable {
         }
     }
 
-    /// `host:port` for messages.
-    public var place: String { ServerURL.place(host, port) }
+    /// The first host's name or address.
+    public var host: String { hosts[0].host }
+    /// The first host's port.
+    public var port: Int { hosts[0].port }
+    /// Each `host:port`, for messages; no secret.
+    public var place: String { hosts.map(\.description).joined(separator: ",") }
 }

@@ -1,9 +1,9 @@
-/// Where Redis is: `redis://[[user]:password@]host[:port][/database]`.
+/// Where Redis is: `redis://[[user]:password@]host[:port][,host[:port]…][/database]`.
+///
+/// Several hosts are a primary and its replicas: the one that is the primary will do.
 public struct RedisURL: Sendable, Equatable {
-    /// Name or address.
-    public var host: String
-    /// Port, 6379 unless given.
-    public var port: Int
+    /// At least one, as written; the port is 6379 unless given.
+    public let hosts: [ServerAddress]
     /// The ACL user; `nil` is Redis' default user.
     public var user: String?
     /// The password.
@@ -25,17 +25,22 @@ public struct RedisURL: Sendable, Equatable {
         if url.user != nil, url.password == nil {
             throw URLRejection(description: "\(variable): there is a user without a password; write user:password@")
         }
-        host = url.host
-        port = url.port ?? 6379
+        hosts = url.places.map { ServerAddress(host: $0.host, port: $0.port ?? 6379) }
         user = url.user
         password = url.password.map(Secret.init)
         let path = url.path ?? ""
-        guard let database = path.isEmpty ? 0 : Int(path), (0...65535).contains(database), !path.hasPrefix("+") else {
+        guard let database = path.isEmpty ? 0 : Int(path), (0...65535).contains(database), !path.hasPrefix("+"),
+            path != "-0"
+        else {
             throw URLRejection(description: "\(variable): the database must be a number; expected \(example)")
         }
         self.database = database
     }
 
-    /// `host:port` for messages.
-    public var place: String { ServerURL.place(host, port) }
+    /// The first host's name or address.
+    public var host: String { hosts[0].host }
+    /// The first host's port.
+    public var port: Int { hosts[0].port }
+    /// Each `host:port`, for messages; no secret.
+    public var place: String { hosts.map(\.description).joined(separator: ",") }
 }

@@ -18,6 +18,47 @@ struct ConfigurationTests {
         #expect(try RedisURL("redis://h").database == 0)
     }
 
+    @Test("a URL may name several hosts, each with a port or the usual one; the first is told apart")
+    func hosts() throws {
+        let amqp = try AMQPURL("amqp://us:p,w@host1:5672,host2,[::1]:5673,[fe80::1],10.0.0.1/vhost")
+        #expect(
+            amqp.hosts == [
+                ServerAddress(host: "host1", port: 5672), ServerAddress(host: "host2", port: 5672),
+                ServerAddress(host: "::1", port: 5673), ServerAddress(host: "fe80::1", port: 5672),
+                ServerAddress(host: "10.0.0.1", port: 5672),
+            ])
+        #expect(amqp.host == "host1" && amqp.port == 5672 && amqp.virtualHost == "vhost" && amqp.user == "us")
+        #expect(amqp.place == "host1:5672,host2:5672,[::1]:5673,[fe80::1]:5672,10.0.0.1:5672")
+        #expect(amqp.password.reveal() == "p,w")
+        #expect(try AMQPURL("amqps://u:p@a,b:1").hosts.map(\.port) == [5671, 1])
+        let redis = try RedisURL("redis://host1:6379,host2:6380,host3/2")
+        #expect(redis.hosts.map(\.port) == [6379, 6380, 6379] && redis.database == 2)
+        #expect(redis.place == "host1:6379,host2:6380,host3:6379")
+    }
+
+    @Test(
+        "a wrong host of several is refused by its place",
+        arguments: [
+            ("amqp://a,,b", "host 2 of 3 is empty"), ("amqp://,a", "host 1 of 2"),
+            ("amqp://u:hunter2@a,", "host 2 of 2"),
+            ("amqp://a:1,b:0", "port of host 2"), ("amqp://a:65536,b", "port of host 1"), ("amqp://a,b:", "host 2"),
+            ("amqp://a,[::1", "of host 2 has no closing ]"), ("amqp://[::1]x,b", "of host 1"),
+            ("amqp://[::1,b]", "of host 1 has no closing ]"), ("amqp://a,b c", "of host 2"),
+            ("amqp://a,:1", "of host 2"),
+            ("amqp://u:hunter2@a,u:hunter2@b", "stand once"), ("amqp://[host],b", "host 1 is no IPv6"),
+            ("amqp://[]", "no IPv6"), ("amqp://a\u{1B}[2J", "host"), ("amqp://a\0b", "host"), ("amqp://a;b", "host"),
+            ("amqp://\(String(repeating: "a", count: 254))", "253"),
+            ("amqp://\(String(repeating: "a,", count: 40))a", "41 hosts"),
+        ])
+    func wrongHosts(_ text: String, _ part: String) {
+        do throws(URLRejection) {
+            _ = try AMQPURL(text)
+            Issue.record("accepted \(text)")
+        } catch {
+            #expect(error.description.contains(part) && !error.description.contains("hunter2"), "\(error)")
+        }
+    }
+
     @Test(
         "wrong URLs are refused without showing the password",
         arguments: [
