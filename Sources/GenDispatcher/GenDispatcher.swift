@@ -56,6 +56,9 @@ struct GenDispatcher {
         let name = arguments.value("config") ?? environment["GEN_CONFIG"]
         let file = try ConfigurationFile.load(named: name, environment: environment)
         let servers = try ServerSettings(environment: environment, file: file)
+        for warning in servers.warnings {
+            Terminal.writeError("gendispatcher: warning: \(TerminalText.line(warning))")
+        }
         let limits = try JobLimits(file: file)
         let command = try type.init(arguments, limits: limits)
         let context = CommandContext(servers: servers, limits: limits, user: environment["USER"])
@@ -64,7 +67,7 @@ struct GenDispatcher {
 
     private static func usage(_ message: String, _ command: CommandSpecification? = nil) -> ExitCode {
         let more = command.map { "gendispatcher \($0.name) --help" } ?? "gendispatcher --help"
-        Terminal.writeError("gendispatcher: \(message)\nRun `\(more)` to see how it is used.")
+        Terminal.writeError("gendispatcher: \(TerminalText.line(message))\nRun `\(more)` to see how it is used.")
         return .usage
     }
 

@@ -54,7 +54,7 @@ struct GenWorker {
     }
 
     private static func usage(_ message: String) -> ExitCode {
-        Terminal.writeError("genworker: \(message)\nRun `genworker --help` to see how it is used.")
+        Terminal.writeError("genworker: \(TerminalText.line(message))\nRun `genworker --help` to see how it is used.")
         return .usage
     }
 
