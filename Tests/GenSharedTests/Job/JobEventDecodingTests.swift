@@ -85,7 +85,11 @@ struct JobEventDecodingTests {
             #""type":"failed","error":{"code":"new_code","message":"m","backend":"b","retryable":true}"#)
         #expect(failed == .failed(JobFailure(.internal, "m", backend: "b", isRetryable: true), partial: nil))
         let completed = content(#""type":"completed","result":"r","finish_reason":"new","usage":7,"stats":[]"#)
-        #expect(completed?.terminalState == .completed)
+        guard case .completed(let completion)? = completed else {
+            Issue.record("no end: \(String(describing: completed))")
+            return
+        }
+        #expect(completion.finishReason == .other("new"))
         #expect(content(#""type":"cancelled","by":7,"latency_ms":"x","usage":{}"#)?.terminalState == .cancelled)
     }
 
