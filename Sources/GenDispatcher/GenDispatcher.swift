@@ -6,7 +6,8 @@ import Glibc
 struct GenDispatcher {
     static func main() async {
         ProcessSetup.run()
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words: [String]
+        do { words = try ProgramWords.read() } catch { exit(usage(error.description).rawValue) }
         var environment: [String: String] = [:]
         for name in variables { environment[name] = getenv(name).map { String(cString: $0) } }
         exit(await run(words, environment: environment).rawValue)

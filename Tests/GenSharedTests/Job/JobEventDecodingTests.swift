@@ -9,7 +9,7 @@ struct JobEventDecodingTests {
     }
 
     @Test(
-        "garbage is no event",
+        "B49: garbage is no event",
         arguments: [
             "", " ", "null", "[]", "7", "\"chunk\"", "{}", "{", "hello", #"{"id":"1-2","prev":"1-1"}"#,
             #"{"id":"1-2","type":"queued"}"#, #"{"prev":"1-1","type":"queued"}"#,
@@ -93,7 +93,7 @@ struct JobEventDecodingTests {
         #expect(content(#""type":"cancelled","by":7,"latency_ms":"x","usage":{}"#)?.terminalState == .cancelled)
     }
 
-    @Test("numbers beyond all reason never trap")
+    @Test("B49: numbers beyond all reason never trap")
     func survivesNumbers() {
         for number in ["9223372036854775807", "-9223372036854775808", "18446744073709551616", "-1", "1e308", "0.5"] {
             #expect(content("\"type\":\"started\",\"attempt\":\(number)") != nil)
