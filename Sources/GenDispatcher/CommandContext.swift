@@ -30,7 +30,7 @@ protocol DispatcherCommand: Sendable {
 enum CommandFailure {
     static func report(_ error: any Error) -> ExitCode {
         let (message, code) = explain(error)
-        Terminal.writeError("gendispatcher: \(TerminalText.safe(message))")
+        Terminal.writeError("gendispatcher: \(TerminalText.line(message))")
         return code
     }
 

@@ -6,7 +6,8 @@ import Glibc
 struct GenDispatcher {
     static func main() async {
         ProcessSetup.run()
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words: [String]
+        do { words = try ProgramWords.read() } catch { exit(usage(error.description).rawValue) }
         var environment: [String: String] = [:]
         for name in variables { environment[name] = getenv(name).map { String(cString: $0) } }
         exit(await run(words, environment: environment).rawValue)
@@ -75,6 +76,9 @@ struct GenDispatcher {
         let name = arguments.value("config") ?? environment["GEN_CONFIG"]
         let file = try ConfigurationFile.load(named: name, environment: environment)
         let servers = try ServerSettings(environment: environment, file: file)
+        for warning in servers.warnings {
+            Terminal.writeError("gendispatcher: warning: \(TerminalText.line(warning))")
+        }
         let limits = try JobLimits(file: file)
         let command = try type.init(arguments, limits: limits)
         let context = CommandContext(servers: servers, limits: limits, user: environment["USER"])
@@ -85,7 +89,7 @@ struct GenDispatcher {
         _ message: String, _ command: CommandSpecification? = nil, named name: String? = nil
     ) -> ExitCode {
         let more = (command?.name ?? name).map { "gendispatcher \($0) --help" } ?? "gendispatcher --help"
-        Terminal.writeError("gendispatcher: \(message)\nRun `\(more)` to see how it is used.")
+        Terminal.writeError("gendispatcher: \(TerminalText.line(message))\nRun `\(more)` to see how it is used.")
         return .usage
     }
 

@@ -6,7 +6,8 @@ import Glibc
 struct GenWorker {
     static func main() async {
         ProcessSetup.run()
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words: [String]
+        do { words = try ProgramWords.read() } catch { exit(usage(error.description).rawValue) }
         var environment: [String: String] = [:]
         for name in Self.variables { environment[name] = getenv(name).map { String(cString: $0) } }
         exit(await run(words, environment: environment).rawValue)
@@ -54,7 +55,7 @@ struct GenWorker {
     }
 
     private static func usage(_ message: String) -> ExitCode {
-        Terminal.writeError("genworker: \(message)\nRun `genworker --help` to see how it is used.")
+        Terminal.writeError("genworker: \(TerminalText.line(message))\nRun `genworker --help` to see how it is used.")
         return .usage
     }
 

@@ -29,7 +29,7 @@ struct HTTPClientTests {
         #expect(String(decoding: try await exchange.body(limit: 100), as: UTF8.self) == "onetwothree")
     }
 
-    @Test("a body that ends early is an error, by cut and by close")
+    @Test("B43: a body that ends early is an error, by cut and by close")
     func truncated() async throws {
         for tail in ["5\r\nab", "3\r\nabc\r\n"] {
             let server = ScriptedServer { [head] connection in
@@ -41,7 +41,7 @@ struct HTTPClientTests {
         }
     }
 
-    @Test("nobody listening is unreachable, a silent server a timeout")
+    @Test("B44: nobody listening is unreachable, a silent server a timeout")
     func away() async throws {
         let port = try #require(FreePort.find())
         do {
@@ -140,7 +140,7 @@ struct HTTPClientTests {
         #expect(received == total)
     }
 
-    @Test("a header with a line break is refused before anything is sent")
+    @Test("B47: a header with a line break is refused before anything is sent")
     func headerInjection() async throws {
         var request = HTTPRequest(.get, "http://127.0.0.1:1/")
         request.headers.append((name: "X-Key", value: "a\r\nX-Other: b"))

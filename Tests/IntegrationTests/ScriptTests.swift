@@ -32,7 +32,7 @@ struct ScriptTests {
         #expect(record.state == .queued && record.last == .queued && record.kind == .reply)
     }
 
-    @Test("claim raises the attempt, writes started, answers its owner again and others busy")
+    @Test("B14: claim raises the attempt, writes started, answers its owner again and others busy")
     func claim() async throws {
         _ = try await store.create(job, body: job.body)
         let claim = try await claimed("a")
@@ -203,7 +203,7 @@ struct ScriptTests {
         #expect(failure.code == .poison)
     }
 
-    @Test("an expired job ends whoever sees it first, and only while it waits")
+    @Test("B15: an expired job ends whoever sees it first, and only while it waits")
     func expire() async throws {
         var late = job
         late.expiresAt = Timestamp(milliseconds: Timestamp.now.milliseconds - 1)

@@ -91,7 +91,7 @@ struct SubmitAndWatchTests {
         }
     }
 
-    @Test("status, result and their exit codes tell where a job stands")
+    @Test("B24: status, result and their exit codes tell where a job stands")
     func statusAndResult() async throws {
         try await withWorker(backend: #"type: "echo", delay: "30s""#) { worker in
             let id = try await submit("slow", to: worker)
@@ -119,7 +119,7 @@ struct SubmitAndWatchTests {
         }
     }
 
-    @Test("a job nobody takes in time is expired, and its watcher ends with exit code 7")
+    @Test("B15: a job nobody takes in time is expired, and its watcher ends with exit code 7")
     func expiry() async throws {
         let pool = TestEnvironment.uniqueName("t")
         #expect(try await dispatcher("setup", "--pool", pool).status == 0)

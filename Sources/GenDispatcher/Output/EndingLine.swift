@@ -13,6 +13,6 @@ enum EndingLine {
             case .expired: "gendispatcher: job \(id) expired before a worker took it"
             default: "gendispatcher: job \(id) has not ended"
             }
-        return TerminalText.safe(line)
+        return TerminalText.line(line)
     }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import GenShared
 import Glibc
 
@@ -25,7 +24,7 @@ enum InputText {
             throw UsageError("standard input is not UTF-8: byte \(firstInvalid(bytes)) does not fit")
         }
         guard !text.unicodeScalars.contains("\0") else { throw UsageError("standard input has a NUL byte") }
-        if text.last?.isNewline == true { text.removeLast() }
+        if text.last == "\n" || text.last == "\r\n" { text.removeLast() }
         return text
     }
 
@@ -46,15 +45,16 @@ enum InputText {
 enum ConversationFile {
     /// - Throws: `UsageError`.
     static func read(_ path: String) throws(UsageError) -> [ConversationMessage] {
-        var info = stat()
-        guard stat(path, &info) == 0 else { throw UsageError("--messages: there is no file \(path)") }
-        guard info.st_mode & S_IFMT == S_IFREG else { throw UsageError("--messages: \(path) is not a plain file") }
-        guard info.st_size <= 1 << 20 else { throw UsageError("--messages: \(path) is larger than 1 MiB") }
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw UsageError("--messages: \(path) cannot be read")
+        let data: [UInt8]
+        do throws(BoundedFile.Failure) { data = try BoundedFile.read(path, limit: 1 << 20).bytes } catch {
+            switch error {
+            case .unreadable(let why): throw UsageError("--messages: \(path) cannot be read: \(why)")
+            case .tooLarge: throw UsageError("--messages: \(path) is larger than 1 MiB")
+            case .silent: throw UsageError("--messages: \(path) cannot be read: nobody writes into it")
+            }
         }
         let value: JSONValue
-        do { value = try JSONParser.parse(Array(data)) } catch { throw UsageError("--messages: \(path) is \(error)") }
+        do { value = try JSONParser.parse(data) } catch { throw UsageError("--messages: \(path) is \(error)") }
         guard let turns = value.array else {
             throw UsageError("--messages: \(path) must hold an array of {role, content}")
         }

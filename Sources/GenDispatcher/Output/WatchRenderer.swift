@@ -76,7 +76,7 @@ struct WatchRenderer {
             let why = error?.message ?? reason
             // The figure comes from the channel, where anybody may publish anything: it is shown, never converted.
             return Output(notes: [
-                TerminalText.safe("gendispatcher: the attempt ended (\(why)); the next follows in \(delay) s")
+                TerminalText.line("gendispatcher: the attempt ended (\(why)); the next follows in \(delay) s")
             ])
         default: return end(event, id, printsResult: !hasText)
         }

@@ -127,6 +127,6 @@ private final class TroubleNotice: Sendable {
             last = now
             return true
         }
-        if isNew, !isSilent { Terminal.writeError("gendispatcher: waiting: \(TerminalText.safe(reason))") }
+        if isNew, !isSilent { Terminal.writeError("gendispatcher: waiting: \(TerminalText.line(reason))") }
     }
 }

@@ -10,7 +10,13 @@ package enum CompletionLine {
         if let first = completion.stats.firstTokenMilliseconds { parts.append("first text after \(first) ms") }
         parts.append("queued \(completion.stats.queueMilliseconds) ms")
         parts.append("total \(completion.stats.totalMilliseconds) ms")
-        if completion.finishReason == .length { parts.append("cut at the token limit") }
+        switch completion.finishReason {
+        case .stop: break
+        case .length: parts.append("cut at the token limit")
+        case .contentFilter: parts.append("cut by the provider's filter")
+        case .toolCalls: parts.append("the model asked for a tool")
+        case .other(let word): parts.append("ended with \(TerminalText.line(word))")
+        }
         return "[\(parts.joined(separator: ", "))]"
     }
 

@@ -10,11 +10,16 @@ package enum TerminalText {
         return String(safe)
     }
 
+    /// The same on one line: what came from elsewhere must not look like a line of ours.
+    package static func line(_ text: String) -> String {
+        safe(text.split(whereSeparator: \.isNewline).joined(separator: " "))
+    }
+
     private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09, 0x0A: true
         case 0..<0x20, 0x7F, 0x80...0x9F: false  // C0 with escape, DEL, C1.
-        case 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F: false  // Marks that reorder text.
+        case 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F, 0x061C: false  // Marks that reorder text.
         default: true
         }
     }

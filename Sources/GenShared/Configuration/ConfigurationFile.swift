@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Glibc
 
 /// What is wrong with a setting, named with its place.
 public struct ConfigurationError: Error, Sendable, CustomStringConvertible {
@@ -12,6 +12,10 @@ public struct ConfigurationError: Error, Sendable, CustomStringConvertible {
 package struct ConfigurationFile: Sendable {
     package let path: String
     package let root: JSONObject
+    /// The line of each setting, by its place.
+    let lines: [String: Int]
+    /// Whether users beside owner and group may read the file.
+    private(set) var othersMayRead = false
 
     /// Reads the file that was named, or the first of the usual ones that exists.
     /// - Returns: `nil` where none is named and none exists.
@@ -22,7 +26,7 @@ package struct ConfigurationFile: Sendable {
         if let name { return try ConfigurationFile(path: name) }
         let home = environment["XDG_CONFIG_HOME"] ?? environment["HOME"].map { "\($0)/.config" }
         let usual = [home.map { "\($0)/gencluster/config.json5" }, "/etc/gencluster/config.json5"].compactMap(\.self)
-        guard let path = usual.first(where: { FileManager.default.fileExists(atPath: $0) }) else { return nil }
+        guard let path = usual.first(where: { access($0, F_OK) == 0 }) else { return nil }
         return try ConfigurationFile(path: path)
     }
 
@@ -40,76 +44,44 @@ package struct ConfigurationFile: Sendable {
     /// Reads a file.
     /// - Throws: `ConfigurationError`.
     package init(path: String) throws(ConfigurationError) {
-        let content: [UInt8]
+        let content: BoundedFile.Content
         do throws(BoundedFile.Failure) {
             content = try BoundedFile.read(path, limit: Self.sizeLimit)
         } catch {
             switch error {
             case .unreadable(let why): throw ConfigurationError("the configuration \(path) cannot be read: \(why)")
             case .tooLarge: throw Self.tooLarge(path)
+            case .silent: throw ConfigurationError("the configuration \(path) cannot be read: nobody writes into it")
             }
         }
-        try self.init(path: path, data: Data(content))
+        // It names the programs that a worker starts and the servers that are sent passwords.
+        guard !content.othersMayWrite else {
+            throw ConfigurationError("the configuration \(path) may be written by anybody; run: chmod o-w \(path)")
+        }
+        try self.init(path: path, data: content.bytes)
+        othersMayRead = content.othersMayRead
         try SettingsReader(self).allow(Self.sections)
     }
 
-    init(path: String, data: Data) throws(ConfigurationError) {
-        guard data.count <= Self.sizeLimit else { throw Self.tooLarge(path) }
-        let decoder = JSONDecoder()
-        decoder.allowsJSON5 = true
-        do {
-            let value = try decoder.decode(DecodedValue.self, from: data).value
-            guard let object = value.object else {
-                throw ConfigurationError("the configuration \(path) is \(value.kindName), not an object")
-            }
-            self.path = path
-            root = object
-        } catch let error as ConfigurationError {
-            throw error
-        } catch let DecodingError.dataCorrupted(context) {
-            let detail = context.underlyingError.map { "\($0)" } ?? context.debugDescription
-            throw ConfigurationError("the configuration \(path) is not JSON5: \(detail.prefix(300))")
-        } catch { throw ConfigurationError("the configuration \(path) cannot be read: \(error)") }
-    }
-}
-
-/// Any JSON value, by way of the toolchain's decoder: settings may be written in JSON5, with comments.
-private struct DecodedValue: Decodable {
-    let value: JSONValue
-
-    init(from decoder: any Decoder) throws {
-        if let container = try? decoder.container(keyedBy: AnyKey.self) {  // Each try? asks: is it of this type?
-            var object = JSONObject()
-            for key in container.allKeys {
-                object[key.stringValue] = try container.decode(DecodedValue.self, forKey: key).value
-            }
-            value = .object(object)
-            return
+    init(path: String, data: some Sequence<UInt8>) throws(ConfigurationError) {
+        let bytes = Array(data)
+        guard bytes.count <= Self.sizeLimit else { throw Self.tooLarge(path) }
+        let document: JSON5Parser.Document
+        do { document = try JSON5Parser.parse(bytes) } catch {
+            throw ConfigurationError("the configuration \(path) is not JSON5: \(error)")
         }
-        if var container = try? decoder.unkeyedContainer() {
-            var elements: [JSONValue] = []
-            while !container.isAtEnd { elements.append(try container.decode(DecodedValue.self).value) }
-            value = .array(elements)
-            return
+        guard let object = document.value.object else {
+            throw ConfigurationError("the configuration \(path) is \(document.value.kindName), not an object")
         }
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            value = .null
-        } else if let bool = try? container.decode(Bool.self) {
-            value = .bool(bool)
-        } else if let integer = try? container.decode(Int64.self) {
-            value = .integer(integer)
-        } else if let number = try? container.decode(Double.self) {
-            value = .number(number)
-        } else {
-            value = .string(try container.decode(String.self))
-        }
+        self.path = path
+        root = object
+        lines = document.lines
     }
 
-    private struct AnyKey: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-        init(stringValue: String) { self.stringValue = stringValue }
-        init?(intValue: Int) { nil }
+    /// An error about the setting at a place, with its line where the file has it.
+    func error(_ place: String, _ message: String) -> ConfigurationError {
+        // A member of a list has no line of its own; the list has.
+        let known = lines[place] ?? lines[String(place.prefix { $0 != "[" })]
+        return ConfigurationError("\(path):\(known.map { "\($0):" } ?? "") \(message)")
     }
 }

@@ -2,42 +2,40 @@
 package struct ServerSettings: Sendable {
     package var amqp: AMQPURL
     package var redis: RedisURL
+    /// What should be mended though it works, one line each; whoever has read the settings tells the user.
+    package private(set) var warnings: [String] = []
 
     /// - Throws: `ConfigurationError` that names the setting.
     package init(environment: [String: String], file: ConfigurationFile?) throws(ConfigurationError) {
-        let settings = file.map { SettingsReader($0) }
-        var amqpText = try Self.value("GEN_AMQP_URL", environment)
-        if amqpText == nil { amqpText = try settings?.string("amqp_url") }
-        var redisText = try Self.value("GEN_REDIS_URL", environment)
-        if redisText == nil { redisText = try settings?.string("redis_url") }
+        var warnings: [String] = []
+        let amqpText = try Self.text("GEN_AMQP_URL", "amqp_url", environment, file, &warnings)
+        let redisText = try Self.text("GEN_REDIS_URL", "redis_url", environment, file, &warnings)
         do throws(URLRejection) {
             amqp = try AMQPURL(amqpText ?? "amqp://127.0.0.1:5672/")
             redis = try RedisURL(redisText ?? "redis://127.0.0.1:6379/0")
         } catch { throw ConfigurationError(error.description) }
+        self.warnings = warnings
     }
 
-    /// A setting from the environment, or from the file that `<NAME>_FILE` names, so that a secret need not stand in
-    /// the environment.
-    /// - Throws: `ConfigurationError`.
-    package static func value(
-        _ name: String, _ environment: [String: String]
+    /// A setting from the environment, from the file that `<VARIABLE>_FILE` names, so that a secret need not stand in
+    /// the environment, or from the configuration.
+    private static func text(
+        _ variable: String, _ name: String, _ environment: [String: String], _ file: ConfigurationFile?,
+        _ warnings: inout [String]
     ) throws(ConfigurationError) -> String? {
-        if let value = environment[name], !value.isEmpty { return value }
-        guard let path = environment["\(name)_FILE"], !path.isEmpty else { return nil }
-        let content: [UInt8]
-        do throws(BoundedFile.Failure) {
-            content = try BoundedFile.read(path, limit: 4096)
-        } catch {
-            guard case .unreadable(let why) = error else {
-                throw ConfigurationError("\(name)_FILE: \(path) is not a short text: it has more than 4096 bytes")
-            }
-            throw ConfigurationError("\(name)_FILE: \(path) cannot be read: \(why)")
+        if let value = environment[variable], !value.isEmpty { return value }
+        if let path = environment["\(variable)_FILE"], !path.isEmpty {
+            let secret = try SecretFile(path: path, setting: "\(variable)_FILE")
+            if let warning = secret.warning { warnings.append(warning) }
+            return secret.text
         }
-        guard var text = String(validating: content, as: UTF8.self) else {
-            throw ConfigurationError("\(name)_FILE: \(path) is not a short text: it is not UTF-8")
+        guard let file, let text = try SettingsReader(file).string(name) else { return nil }
+        // Only what stands before an @ is secret.
+        if file.othersMayRead, text.contains("@") {
+            warnings.append(
+                "\(file.path): \(name) holds a password, and the file may be read by anybody; run: chmod o-r \(file.path)"
+            )
         }
-        if text.last?.isNewline == true { text.removeLast() }
-        guard !text.isEmpty else { throw ConfigurationError("\(name)_FILE: \(path) is empty") }
         return text
     }
 }

@@ -2,13 +2,13 @@
 package struct SettingsReader {
     private let fields: JSONFields
     private let place: String
-    private let file: String
+    private let file: ConfigurationFile
 
     package init(_ file: ConfigurationFile) {
-        self.init(file.root, place: "", file: file.path)
+        self.init(file.root, place: "", file: file)
     }
 
-    private init(_ object: JSONObject, place: String, file: String) {
+    private init(_ object: JSONObject, place: String, file: ConfigurationFile) {
         fields = JSONFields(object, path: place)
         self.place = place
         self.file = file
@@ -25,8 +25,7 @@ package struct SettingsReader {
     /// - Throws: `ConfigurationError`.
     package func allow(_ known: [String]) throws(ConfigurationError) {
         for name in names where !known.contains(name) {
-            throw ConfigurationError(
-                "\(file): \(fields.place(name)) is unknown; known here: \(known.sorted().joined(separator: ", "))")
+            throw wrong(name, "is unknown; known here: \(known.sorted().joined(separator: ", "))")
         }
     }
 
@@ -82,14 +81,14 @@ package struct SettingsReader {
 
     /// An error for a value here.
     package func wrong(_ name: String, _ reason: String) -> ConfigurationError {
-        ConfigurationError("\(file): \(fields.place(name)) \(reason)")
+        file.error(fields.place(name), "\(fields.place(name)) \(reason)")
     }
 
     private func read<Value>(
         _ body: (JSONFields) throws(JobRejection) -> Value
     ) throws(ConfigurationError) -> Value {
         do throws(JobRejection) { return try body(fields) } catch {
-            throw ConfigurationError("\(file): \(error)")
+            throw file.error(error.field, error.description)
         }
     }
 }

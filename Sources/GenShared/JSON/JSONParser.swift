@@ -8,13 +8,23 @@ public struct JSONParser {
     public struct Options: Sendable {
         /// How many arrays and objects may stand inside each other.
         public var maximumDepth: Int
-        /// Whether broken text (a lone surrogate, NUL, bytes that are not UTF-8) becomes U+FFFD instead of an error.
-        public var repairsText: Bool
+        /// What becomes of broken text: a lone surrogate, NUL, bytes that are not UTF-8.
+        package var brokenText: BrokenText
+
+        package enum BrokenText: Sendable {
+            case refused
+            /// U+FFFD stands in its place.
+            case repaired
+            /// As `CarriedBytes`, for those who join it with what comes next; NUL is repaired.
+            case carried
+        }
 
         /// For messages from outside: depth 32 (the limit of the job contract), nothing repaired.
-        public static let strict = Options(maximumDepth: 32, repairsText: false)
+        public static let strict = Options(maximumDepth: 32, brokenText: .refused)
         /// For replies of backends, whose text must reach the user even if a piece of it is broken.
-        public static let lenient = Options(maximumDepth: 64, repairsText: true)
+        public static let lenient = Options(maximumDepth: 64, brokenText: .repaired)
+        /// For streams, where a character may be cut between two pieces.
+        package static let pieces = Options(maximumDepth: 64, brokenText: .carried)
     }
 
     private let bytes: UnsafeBufferPointer<UInt8>
@@ -204,18 +214,18 @@ public struct JSONParser {
         case UInt8(ascii: "n"): collected.append(0x0A)
         case UInt8(ascii: "r"): collected.append(0x0D)
         case UInt8(ascii: "t"): collected.append(0x09)
-        case UInt8(ascii: "u"): collected.append(contentsOf: try unicodeEscape().utf8)
+        case UInt8(ascii: "u"): try unicodeEscape(into: &collected)
         default: throw error("no escape has this letter")
         }
     }
 
-    private mutating func unicodeEscape() throws(JSONError) -> Character {
+    private mutating func unicodeEscape(into collected: inout [UInt8]) throws(JSONError) {
         let first = try hexadecimal()
         if first == 0 {
-            guard options.repairsText else { throw error("a string must not hold NUL") }
-            return "\u{FFFD}"
+            guard options.brokenText != .refused else { throw error("a string must not hold NUL") }
+            return collected.append(contentsOf: "\u{FFFD}".utf8)
         }
-        if let scalar = Unicode.Scalar(first) { return Character(scalar) }
+        if let scalar = Unicode.Scalar(first) { return collected.append(contentsOf: String(scalar).utf8) }
         // A surrogate: the other half must follow at once.
         if first < 0xDC00, position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
             bytes[position + 1] == UInt8(ascii: "u")
@@ -225,12 +235,17 @@ public struct JSONParser {
             let second = try hexadecimal()
             if (0xDC00...0xDFFF).contains(second) {
                 let value = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
-                if let scalar = Unicode.Scalar(value) { return Character(scalar) }
+                if let scalar = Unicode.Scalar(value) { return collected.append(contentsOf: String(scalar).utf8) }
             }
             position = mark
         }
-        guard options.repairsText else { throw error("half of a surrogate pair stands alone") }
-        return "\u{FFFD}"
+        switch options.brokenText {
+        case .refused: throw error("half of a surrogate pair stands alone")
+        case .repaired: collected.append(contentsOf: "\u{FFFD}".utf8)
+        case .carried:
+            // The three bytes that UTF-8 would give it.
+            collected += [0xE0 | UInt8(first >> 12), 0x80 | UInt8(first >> 6 & 0x3F), 0x80 | UInt8(first & 0x3F)]
+        }
     }
 
     private mutating func hexadecimal() throws(JSONError) -> UInt32 {
@@ -246,8 +261,9 @@ public struct JSONParser {
     }
 
     private func text(_ slice: some Collection<UInt8>) throws(JSONError) -> String {
+        if options.brokenText == .carried { return CarriedBytes.text(slice) }
         if let text = String(validating: slice, as: UTF8.self) { return text }
-        guard options.repairsText else { throw error("a string is not valid UTF-8") }
+        guard options.brokenText == .repaired else { throw error("a string is not valid UTF-8") }
         return String(decoding: slice, as: UTF8.self)
     }
 
@@ -279,7 +295,7 @@ public struct JSONParser {
     private func error(_ reason: String) -> JSONError { JSONError(offset: position, reason: reason) }
 
     /// A stranger's name for an error message: escaped, and cut by scalars, since one character may have any length.
-    private static func shown(_ name: String) -> String {
+    static func shown(_ name: String) -> String {
         JSONValue.string(String(String.UnicodeScalarView(name.unicodeScalars.prefix(40)))).serialized
     }
 }

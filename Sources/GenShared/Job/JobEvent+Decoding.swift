@@ -82,7 +82,7 @@ extension Completion {
         let stats = object["stats"]
         self.init(
             result: result,
-            finishReason: object["finish_reason"]?.string.flatMap(FinishReason.init(rawValue:)) ?? .stop,
+            finishReason: FinishReason(rawValue: object["finish_reason"]?.string ?? ""),
             usage: object["usage"].flatMap(Usage.init(json:)),
             stats: Stats(
                 queueMilliseconds: Int(clamping: stats?["queue_ms"]?.integer ?? 0),

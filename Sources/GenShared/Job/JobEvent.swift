@@ -126,18 +126,6 @@ public struct Stats: Sendable, Equatable {
     }
 }
 
-/// Why a model stopped.
-public enum FinishReason: String, Sendable {
-    /// It was done, or met a stop text.
-    case stop
-    /// It ran into the token limit.
-    case length
-    /// The provider's filter stepped in.
-    case contentFilter = "content_filter"
-    /// It asked for a tool, which we do not offer.
-    case toolCalls = "tool_calls"
-}
-
 /// What a completed job ends with.
 public struct Completion: Sendable, Equatable {
     /// The whole answer: the chunks of the last attempt joined.

@@ -12,9 +12,10 @@ enum DoctorCommand {
         do throws(ConfigurationError) {
             configuration = try WorkerConfiguration.load(file: arguments.value("config"), environment: environment)
         } catch {
-            Terminal.writeError("genworker: \(error)")
+            Terminal.writeError("genworker: \(TerminalText.line("\(error)"))")
             return .usage
         }
+        for warning in configuration.warnings { Terminal.writeError("genworker: warning: \(warning)") }
         Log.setLevel(.error)
         let http = HTTPClient()
         var isHealthy = true
@@ -25,7 +26,7 @@ enum DoctorCommand {
                 do {
                     try await backend.start { _ in loading.show(name) }
                     loading.end()
-                    Terminal.write("ok    \(name): \(try await backend.probe())\n")
+                    Terminal.write("ok    \(name): \(TerminalText.line(try await backend.probe()))\n")
                     await backend.stop()
                 } catch {
                     loading.end()
@@ -34,7 +35,7 @@ enum DoctorCommand {
                 }
             } catch {
                 isHealthy = false
-                Terminal.write("FAIL  \(error)\n")
+                Terminal.write("FAIL  \(TerminalText.line("\(error)"))\n")
             }
         }
         return isHealthy ? .done : .failed

@@ -18,9 +18,10 @@ enum RunCommand {
         do throws(ConfigurationError) {
             configuration = try WorkerConfiguration.load(file: arguments.value("config"), environment: environment)
         } catch {
-            Terminal.writeError("genworker: \(error)")
+            Terminal.writeError("genworker: \(TerminalText.line("\(error)"))")
             return .usage
         }
+        for warning in configuration.warnings { Log.warning("configuration", ["detail": .string(warning)]) }
         if arguments.has("check") {
             for pool in configuration.pools {
                 let kinds = pool.kinds.map(\.rawValue).joined(separator: ", ")

@@ -21,9 +21,10 @@ enum TryCommand {
             job = try JobArguments.job(
                 arguments, kind: arguments.positionals[0], text: arguments.positionals[1], limits: configuration.limits)
         } catch {
-            Terminal.writeError("genworker: \(error)")
+            Terminal.writeError("genworker: \(TerminalText.line("\(error)"))")
             return .usage
         }
+        for warning in configuration.warnings { Terminal.writeError("genworker: warning: \(warning)") }
         guard let pool = configuration.pools.first(where: { $0.kinds.contains(job.kind) }) else {
             Terminal.writeError("genworker: no pool of this configuration serves \(job.kind.rawValue) jobs")
             return .usage
@@ -58,7 +59,7 @@ enum TryCommand {
                 throw error
             }
         } catch {
-            Terminal.writeError("genworker: \(error)")
+            Terminal.writeError("genworker: \(TerminalText.line("\(error)"))")
             return .failed
         }
     }

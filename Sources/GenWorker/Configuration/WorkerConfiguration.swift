@@ -26,6 +26,8 @@ struct WorkerConfiguration: Sendable {
     var timers = ExecutionTimers()
     /// How long running jobs may take to finish after SIGTERM.
     var drain: Duration = .seconds(25)
+    /// What should be mended though it works, one line each; whoever has read the configuration tells the user.
+    var warnings: [String] = []
 
     /// - Throws: `ConfigurationError`.
     static func load(file name: String?, environment: [String: String]) throws(ConfigurationError) -> Self {
@@ -33,6 +35,7 @@ struct WorkerConfiguration: Sendable {
         let file = try ConfigurationFile.load(named: named, environment: environment)
         let servers = try ServerSettings(environment: environment, file: file)
         var configuration = WorkerConfiguration(servers: servers, pools: [], backends: [])
+        configuration.warnings = servers.warnings
         configuration.limits = try JobLimits(file: file)
         if let file { try configuration.read(SettingsReader(file), environment) }
         if configuration.backends.isEmpty { try configuration.addDefaultBackend(environment) }
@@ -47,7 +50,7 @@ struct WorkerConfiguration: Sendable {
         if let section = try settings.object("backends") {
             for name in section.names {
                 if let entry = try section.object(name) {
-                    backends.append((name, try BackendSettings.read(entry, environment)))
+                    backends.append((name, try BackendSettings.read(entry, environment, &warnings)))
                 }
             }
         }

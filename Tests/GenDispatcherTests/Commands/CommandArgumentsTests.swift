@@ -30,7 +30,7 @@ struct CommandArgumentsTests {
     func taken(_ line: String) { #expect(throws: Never.self) { try make(line.split(separator: " ").map(String.init)) } }
 
     @Test(
-        "others are refused",
+        "B18, B21: others are refused",
         arguments: [
             "setup --pool a.b", "setup --pool \(String(repeating: "x", count: 33))", "setup extra", "submit",
             "submit poem text", "submit slogan a b", "submit slogan a --stream --wait", "submit slogan a --json",

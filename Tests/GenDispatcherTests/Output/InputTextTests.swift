@@ -14,7 +14,7 @@ struct InputTextTests {
     }
 
     @Test(
-        "one byte order mark and the last line end go, the rest stays",
+        "B20: one byte order mark and the last line end go, the rest stays",
         arguments: [
             ("", ""), ("a", "a"), ("a\n", "a"), ("a\r\n", "a"), ("a\n\n", "a\n"), ("\na", "\na"), ("\n", ""),
             ("\u{FEFF}a", "a"), ("\u{FEFF}\u{FEFF}a", "\u{FEFF}a"), ("a\u{FEFF}", "a\u{FEFF}"),
@@ -25,7 +25,7 @@ struct InputTextTests {
         #expect(Array(try InputText.decode(Array(text.utf8)).unicodeScalars) == Array(wanted.unicodeScalars))
     }
 
-    @Test("what is not UTF-8 is refused with the place of the first wrong byte, mark included")
+    @Test("B20: what is not UTF-8 is refused with the place of the first wrong byte, mark included")
     func invalid() {
         #expect(message([0xFF]).contains("byte 0 "))
         #expect(message(Array("aé".utf8) + [0x80, 0x41]).contains("byte 3 "))
@@ -40,7 +40,7 @@ struct InputTextTests {
     @Test("an argument is taken as it stands")
     func argument() throws { #expect(try InputText.read("a\n") == "a\n") }
 
-    @Test("earlier turns come from a file of roles and contents")
+    @Test("B19: earlier turns come from a file of roles and contents")
     func conversation() throws {
         let path = "\(NSTemporaryDirectory())/gen-\(UUID().uuidString)"
         func read(_ text: String) throws -> [ConversationMessage] {

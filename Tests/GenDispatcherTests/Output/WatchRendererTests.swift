@@ -51,7 +51,7 @@ struct WatchRendererTests {
         #expect(shown([second, .chunk("ab"), completed], .text).0 == "ab\n")
     }
 
-    @Test("on a terminal what it would obey is dropped, in a pipe the text stays as it is")
+    @Test("B46: on a terminal what it would obey is dropped, in a pipe the text stays as it is")
     func escapes() {
         let nasty = "a\u{1B}[2Jb"
         #expect(shown([.chunk(nasty)], .text, isTerminal: true).0 == "a[2Jb")

@@ -35,7 +35,7 @@ struct ArgumentsTests {
         #expect(try Arguments(["--option", "a=1", "--option=b=2"], specification).all("option") == ["a=1", "b=2"])
     }
 
-    @Test("after -- everything is text, a lone - is, too")
+    @Test("B18: after -- everything is text, a lone - is, too")
     func endOfOptions() throws {
         #expect(try Arguments(["--", "--lane", "--"], specification).positionals == ["--lane", "--"])
         #expect(try Arguments(["-", "--quick"], specification).positionals == ["-"])
@@ -43,7 +43,7 @@ struct ArgumentsTests {
     }
 
     @Test(
-        "what makes no sense is refused, and said what and how",
+        "B18: what makes no sense is refused, and said what and how",
         arguments: [
             (["--slow"], "unknown option --slow"), (["-q"], "unknown option -q"), (["-5"], "put -- before text"),
             (["--lane"], "--lane needs a value"), (["--quick=1"], "--quick takes no value"),
@@ -56,7 +56,18 @@ struct ArgumentsTests {
         #expect(message.contains(part) && !message.contains("hunter2"), "\(message)")
     }
 
-    @Test("ten thousand arguments, and one of a megabyte, are refused in a short line")
+    @Test("B19: a word that is not UTF-8 is refused by its number")
+    func notUTF8() throws {
+        #expect(try ProgramWords.decode([Array("é".utf8), []]) == ["é", ""])
+        for word in [[0xFF], [0x47, 0x72, 0xFC], [0xED, 0xA0, 0x80], [0xC3]] as [[UInt8]] {
+            do throws(UsageError) {
+                _ = try ProgramWords.decode([Array("a".utf8), word])
+                Issue.record("accepted")
+            } catch { #expect(error.description.contains("argument 2 is not UTF-8")) }
+        }
+    }
+
+    @Test("B30: ten thousand arguments, and one of a megabyte, are refused in a short line")
     func large() {
         #expect(message(Array(repeating: "a", count: 10_000)).utf8.count < 200)
         #expect(message(["--\(String(repeating: "x", count: 1 << 20))"]).utf8.count < 200)
@@ -77,7 +88,7 @@ struct ArgumentsTests {
         } catch { #expect(error.description == "watch needs ID") }
     }
 
-    @Test("times are above 0 and have a unit that people know")
+    @Test("B21: times are above 0 and have a unit that people know")
     func durations() throws {
         #expect(try Arguments(["--after", "1.5s"], specification).duration("after") == .milliseconds(1500))
         #expect(try Arguments([], specification).duration("after") == nil)

@@ -78,5 +78,11 @@ struct JobArgumentsTests {
         completion.stats = Stats(
             queueMilliseconds: 0, firstTokenMilliseconds: nil, totalMilliseconds: 1, tokensPerSecond: nil)
         #expect(CompletionLine.text(completion) == "[queued 0 ms, total 1 ms]")
+        for (word, shown) in [
+            ("content_filter", "filter"), ("tool_calls", "tool"), ("a\u{1B}[2J\nb", "ended with a[2J b"),
+        ] {
+            completion.finishReason = FinishReason(rawValue: word)
+            #expect(CompletionLine.text(completion).contains(shown))
+        }
     }
 }

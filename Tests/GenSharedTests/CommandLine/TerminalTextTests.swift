@@ -6,7 +6,7 @@ import Testing
 @Suite("Terminal text")
 struct TerminalTextTests {
     @Test(
-        "what a terminal would obey is dropped, and the rest of it is plain text",
+        "B46: what a terminal would obey is dropped, and the rest of it is plain text",
         arguments: [
             ("\u{1B}]52;c;cGF3bg==\u{07}", "]52;c;cGF3bg=="), ("\u{1B}[2J\u{1B}[H", "[2J[H"),
             ("\u{9B}31mred", "31mred"),
@@ -22,7 +22,7 @@ struct TerminalTextTests {
         ])
     func kept(_ text: String) { #expect(Array(TerminalText.safe(text).unicodeScalars) == Array(text.unicodeScalars)) }
 
-    @Test("pieces cleaned one by one give the same as the whole")
+    @Test("B46: pieces cleaned one by one give the same as the whole")
     func pieces() {
         let text = "a\u{1B}]0;title\u{07}b\u{1B}[1;31mc\r\nd\u{9D}e\u{301}👩\u{200D}🍳\u{202E}f"
         let whole = TerminalText.safe(text)

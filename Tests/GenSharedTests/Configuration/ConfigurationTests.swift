@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Configuration")
 struct ConfigurationTests {
-    @Test("URLs are read with their parts, percent signs decoded")
+    @Test("B22: URLs are read with their parts, percent signs decoded")
     func urls() throws {
         let amqp = try AMQPURL("amqp://us%40er:p%3Fa%23ss@[::1]:5673/my%2Fhost")
         #expect(amqp.host == "::1" && amqp.port == 5673 && amqp.user == "us@er" && amqp.virtualHost == "my/host")
@@ -18,7 +18,7 @@ struct ConfigurationTests {
         #expect(try RedisURL("redis://h").database == 0)
     }
 
-    @Test("a URL may name several hosts, each with a port or the usual one; the first is told apart")
+    @Test("B22: a URL may name several hosts, each with a port or the usual one; the first is told apart")
     func hosts() throws {
         let amqp = try AMQPURL("amqp://us:p,w@host1:5672,host2,[::1]:5673,[fe80::1],10.0.0.1/vhost")
         #expect(
@@ -37,7 +37,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "a wrong host of several is refused by its place",
+        "B22: a wrong host of several is refused by its place",
         arguments: [
             ("amqp://a,,b", "host 2 of 3 is empty"), ("amqp://,a", "host 1 of 2"),
             ("amqp://u:hunter2@a,", "host 2 of 2"),
@@ -60,7 +60,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "wrong URLs are refused without showing the password",
+        "B22: wrong URLs are refused without showing the password",
         arguments: [
             "h", "http://u:hunter2@h", "amqp://u:hunter2@h:0", "amqp://u:hunter2@h:99999", "amqp://u:hunter2@h:x",
             "amqp://u:hunter2@", "amqp://hunter2@h", "amqp://u:hunter2@h/%zz", "amqp://u:hunter2%00@h",
@@ -85,7 +85,7 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("JSON5 is read with its comments; unknown names, wrong types and broken text name their place")
+    @Test("B27: JSON5 is read with its comments; unknown names, wrong types and broken text name their place")
     func file() throws {
         let good = try ConfigurationFile(path: "f", data: Data("{ a: 1, /* c */ b: ['x',], c: {d: '5m'}, }".utf8))
         let reader = SettingsReader(good)
@@ -95,7 +95,7 @@ struct ConfigurationTests {
         #expect(try reader.object("c")?.duration("d") == .seconds(300))
         for (body, word) in [
             ({ () throws(ConfigurationError) in try reader.allow("a", "b") }, "c is unknown"),
-            ({ () throws(ConfigurationError) in _ = try reader.integer("a", in: 2...5) }, "f: a: is 1"),
+            ({ () throws(ConfigurationError) in _ = try reader.integer("a", in: 2...5) }, "f:1: a: is 1"),
             ({ () throws(ConfigurationError) in _ = try reader.string("a") }, "must be a string"),
             ({ () throws(ConfigurationError) in _ = try reader.object("c")?.integer("d", in: 0...1) }, "c.d"),
             ({ () throws(ConfigurationError) in _ = try ConfigurationFile(path: "f", data: Data("{a:".utf8)) }, "f"),
@@ -109,7 +109,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "times are read as people write them",
+        "B21: times are read as people write them",
         arguments: [
             ("250ms", Duration.milliseconds(250)), ("30s", .seconds(30)), ("1.5s", .milliseconds(1500)),
             ("5m", .seconds(300)),
@@ -117,10 +117,12 @@ struct ConfigurationTests {
         ])
     func durations(_ text: String, _ duration: Duration) { #expect(DurationText.parse(text) == duration) }
 
-    @Test("what is no time is refused", arguments: ["", "s", "abc", "-1s", "1e99", "1x", "1 s", "31d", "1..5s", "٣s"])
+    @Test(
+        "B21: what is no time is refused",
+        arguments: ["", "s", "abc", "-1s", "1e99", "1x", "1 s", "31d", "1..5s", "٣s"])
     func noDurations(_ text: String) { #expect(DurationText.parse(text) == nil) }
 
-    @Test("arguments: unknown, doubled and valueless options are refused; -- ends them")
+    @Test("B18: arguments: unknown, doubled and valueless options are refused; -- ends them")
     func arguments() throws {
         let specification = CommandSpecification(
             "c", arguments: "A [B]", argumentCount: 1...2, summary: "s",
@@ -139,7 +141,7 @@ struct ConfigurationTests {
         #expect(try Arguments(["--help"], specification).wantsHelp)
     }
 
-    @Test("what a terminal would obey is dropped, text stays")
+    @Test("B46: what a terminal would obey is dropped, text stays")
     func terminalText() {
         #expect(TerminalText.safe("a\u{1B}]52;c;x\u{07}b\tc\nd\u{9B}2J\u{202E}é🚋") == "a]52;c;xb\tc\nd2Jé🚋")
     }

@@ -44,7 +44,7 @@ struct ServerSettingsTests {
         }
     }
 
-    @Test("a secret's file that is missing, empty or no short text is refused by name")
+    @Test("B26: a secret's file that is missing, empty or no short text is refused by name")
     func secretFiles() throws {
         #expect(message(["GEN_REDIS_URL_FILE": "/nowhere/s"]).contains("GEN_REDIS_URL_FILE: /nowhere/s cannot be read"))
         try withFile("") { #expect(message(["GEN_REDIS_URL_FILE": $0]).contains("is empty")) }
@@ -54,7 +54,7 @@ struct ServerSettingsTests {
         }
     }
 
-    @Test("one line end goes, the rest is the secret")
+    @Test("B26: one line end goes, the rest is the secret")
     func trimming() throws {
         for (text, host) in [("redis://a", "a"), ("redis://a\n", "a"), ("redis://a\r\n", "a")] {
             try withFile(text) { path in
@@ -64,8 +64,41 @@ struct ServerSettingsTests {
         }
     }
 
+    @Test("B26: a secret's file that anybody may write is refused, one that anybody may read is told of")
+    func modes() throws {
+        try withFile("redis://:hunter2@h") { path in
+            for (mode, count) in [(0o600, 0), (0o640, 0), (0o644, 1), (0o604, 1), (0o400, 0)] as [(mode_t, Int)] {
+                chmod(path, mode)
+                let settings = try ServerSettings(environment: ["GEN_REDIS_URL_FILE": path], file: nil)
+                #expect(settings.warnings.count == count)
+                #expect(
+                    settings.warnings.allSatisfy {
+                        $0.hasPrefix("GEN_REDIS_URL_FILE: \(path)") && !$0.contains("hunter2")
+                    })
+            }
+            for mode in [0o666, 0o602] as [mode_t] {
+                chmod(path, mode)
+                let message = message(["GEN_REDIS_URL_FILE": path])
+                #expect(message.contains("chmod o-w \(path)") && !message.contains("hunter2"))
+            }
+        }
+    }
+
     @Test(
-        "a wrong URL is refused by the name of its setting, and its secret is not told",
+        "B26, B47: a secret of several lines or with control characters is refused, and not told",
+        arguments: [
+            "redis://:hunter2\nx@h", "redis://h\n\n", "redis://:hunter2\r\nX: y@h", "redis://:hunter2\0@h",
+            "\u{1B}hunter2",
+        ])
+    func severalLines(_ text: String) throws {
+        try withFile(text) { path in
+            let message = message(["GEN_REDIS_URL_FILE": path])
+            #expect(message.contains("control characters") && !message.contains("hunter2"))
+        }
+    }
+
+    @Test(
+        "B22, B23: a wrong URL is refused by the name of its setting, and its secret is not told",
         arguments: [
             ("redis://:hunter2@h/x", "database"), ("redis://h/65536", "database"), ("redis://h/-1", "database"),
             ("redis://h/0/1", "database"), ("redis://hunter2@h", "without a password"), ("rediss://:hunter2@h", "TLS"),

@@ -33,7 +33,7 @@ struct JSONNumberTests {
     }
 
     @Test(
-        "a whole number beyond 64 bits is a double and no integer",
+        "B09: a whole number beyond 64 bits is a double and no integer",
         arguments: ["9223372036854775808", "18446744073709551616", "1" + String(repeating: "0", count: 60)])
     func roundsBeyondSixtyFourBits(text: String) throws {
         let value = try JSONParser.parse(text)
@@ -43,7 +43,9 @@ struct JSONNumberTests {
         #expect(negative.integer == nil)
     }
 
-    @Test("a number that fits no double is refused", arguments: ["1e400", "-1e400", "1e309", "1e99999999999999999999"])
+    @Test(
+        "B09: a number that fits no double is refused",
+        arguments: ["1e400", "-1e400", "1e309", "1e99999999999999999999"])
     func refusesOverflow(text: String) throws {
         #expect(try #require(jsonError(text)).reason == "the number \(text) does not fit")
         #expect(jsonError("{\"a\":\(text)}", .lenient) != nil)

@@ -58,7 +58,7 @@ struct JSONStringTests {
     }
 
     @Test(
-        "half of a surrogate pair is refused in strict mode, U+FFFD in lenient",
+        "B04: half of a surrogate pair is refused in strict mode, U+FFFD in lenient",
         arguments: [
             (#"\ud800"#, "\u{FFFD}"), (#"\udc00"#, "\u{FFFD}"), (#"\uDFFF"#, "\u{FFFD}"), (#"a\udbffb"#, "a\u{FFFD}b"),
             (#"\ud800\u0041"#, "\u{FFFD}A"), (#"\ud800\ud800"#, "\u{FFFD}\u{FFFD}"), (#"\ud800\n"#, "\u{FFFD}\n"),
@@ -71,7 +71,7 @@ struct JSONStringTests {
         #expect(scalars(try JSONParser.parse("\"\(escape)\"", options: .lenient).string) == scalars(repaired))
     }
 
-    @Test("an escaped NUL is refused in strict mode, U+FFFD in lenient")
+    @Test("B04: an escaped NUL is refused in strict mode, U+FFFD in lenient")
     func handlesNUL() throws {
         #expect(try #require(jsonError(#""a\u0000b""#)).reason == "a string must not hold NUL")
         #expect(jsonError(#"{"\u0000":1}"#) != nil)
@@ -79,7 +79,7 @@ struct JSONStringTests {
     }
 
     @Test(
-        "bytes that are not UTF-8 are refused in strict mode and repaired in lenient",
+        "B04: bytes that are not UTF-8 are refused in strict mode and repaired in lenient",
         arguments: [
             [0x80], [0xBF], [0xC3], [0xC0, 0x80], [0xC1, 0xBF], [0xE0, 0x80, 0x80], [0xE2, 0x82], [0xED, 0xA0, 0x80],
             [0xED, 0xBF, 0xBF], [0xF0, 0x9F, 0x98], [0xF4, 0x90, 0x80, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xFE], [0xFF],

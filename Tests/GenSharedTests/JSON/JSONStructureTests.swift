@@ -59,7 +59,7 @@ struct JSONStructureTests {
     }
 
     @Test(
-        "anything behind the value is refused where it stands",
+        "B02: anything behind the value is refused where it stands",
         arguments: [
             ("{}x", 2), ("{} {}", 3), ("1 2", 2), ("null,", 4), ("[]]", 2), ("\"a\"\"b\"", 3), ("truefalse", 4),
         ])
@@ -102,7 +102,7 @@ struct JSONStructureTests {
         #expect(try JSONParser.parse(text).array?.count == 200)
     }
 
-    @Test("100,000 open brackets are refused at the limit", arguments: ["[", "{\"a\":", "[{\"\":", " [ "])
+    @Test("B05: 100,000 open brackets are refused at the limit", arguments: ["[", "{\"a\":", "[{\"\":", " [ "])
     func refusesDeepNesting(opening: String) {
         let open = String(repeating: opening, count: 100_000)
         #expect(jsonError(open) != nil)
@@ -113,7 +113,7 @@ struct JSONStructureTests {
     // MARK: Duplicate names
 
     @Test(
-        "a name that stands twice is refused",
+        "B09: a name that stands twice is refused",
         arguments: [
             #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"{"":1,"":2}"#,
             #"[{"x":{"a":1,"a":2}}]"#,

@@ -15,7 +15,7 @@ struct EventIDTests {
     }
 
     @Test(
-        "anything else is none",
+        "B08: anything else is none",
         arguments: [
             "", "-", "1", "1-", "-1", "1--1", "--1", "-1-1", "1-1-", "-1-1-", "1-2-3", "+1-1", "1-+1", "1--2", " 1-1",
             "1-1 ",

@@ -35,7 +35,7 @@ struct GenerationOptionsTests {
     }
 
     @Test(
-        "a value beyond its bounds is refused by its name",
+        "B10: a value beyond its bounds is refused by its name",
         arguments: [
             ("temperature", "-0.1"), ("temperature", "2.1"), ("temperature", "1e308"), ("top_p", "0"), ("top_p", "-1"),
             ("top_p", "1.01"), ("min_p", "-0.01"), ("min_p", "1.01"), ("repeat_penalty", "0"), ("repeat_penalty", "-1"),
@@ -50,7 +50,7 @@ struct GenerationOptionsTests {
     }
 
     @Test(
-        "a value of the wrong type is refused by its name",
+        "B09, B10: a value of the wrong type is refused by its name",
         arguments: [
             ("temperature", "\"0.5\""), ("temperature", "[]"), ("top_p", "true"), ("min_p", "{}"),
             ("repeat_penalty", "\"1\""),
@@ -98,7 +98,7 @@ struct GenerationOptionsTests {
         #expect(try options("frequency_penalty", "99") == GenerationOptions())
     }
 
-    @Test("the limit of tokens is the caller's")
+    @Test("B10: the limit of tokens is the caller's")
     func usesGivenLimit() throws {
         var limits = JobLimits()
         limits.maxTokens = 10

@@ -5,7 +5,7 @@ import Testing
 @Suite("Job: bodies that are none", .timeLimit(.minutes(1)))
 struct JobBodyTests {
     @Test(
-        "a body that is no JSON object is malformed",
+        "B01, B02, B03: a body that is no JSON object is malformed",
         arguments: [
             "", " ", "\0", "x", "[]", "7", "null", "true", "\"{}\"", "{", "{}x", "[{\"v\":1}]", "\u{FEFF}{}",
             "{\"v\":1,}",
@@ -19,14 +19,14 @@ struct JobBodyTests {
     }
 
     @Test(
-        "what stands at the top is named",
+        "B03: what stands at the top is named",
         arguments: [("[]", "an array"), ("null", "null"), ("7", "a number"), ("\"\"", "a string")])
     func namesTheTop(body: String, kind: String) {
         #expect(rejection(body)?.reason == "the body is \(kind), not an object")
     }
 
     @Test(
-        "text and numbers that are no JSON are refused wherever they stand",
+        "B04, B09: text and numbers that are no JSON are refused wherever they stand",
         arguments: [
             #""x":"\ud800""#, #""x":"\u0000""#, #""metadata":{"a":1e400}"#, #""timeout_s":-1e999"#, #""timeout_s":01"#,
             #""v":1"#, #""\u0069d":"b""#, #""metadata":{"a":1,"a":2}"#, #""options":{"seed":1,"seed":1}"#,
@@ -36,7 +36,7 @@ struct JobBodyTests {
         #expect(rejection("\(MessageBody.least.dropLast()),\(member)}")?.code == .malformed)
     }
 
-    @Test("invalid UTF-8 in a body is malformed")
+    @Test("B04: invalid UTF-8 in a body is malformed")
     func refusesInvalidUTF8() throws {
         var body = Array(MessageBody.least.utf8)
         let place = try #require(body.firstIndex(of: UInt8(ascii: "f")))
@@ -44,7 +44,7 @@ struct JobBodyTests {
         #expect(rejection(body)?.code == .malformed)
     }
 
-    @Test("nesting beyond 32 levels is refused, at any depth")
+    @Test("B05: nesting beyond 32 levels is refused, at any depth")
     func limitsDepth() throws {
         func nested(_ depth: Int) -> String {
             let arrays = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -56,7 +56,7 @@ struct JobBodyTests {
         #expect(rejection(String(repeating: "[", count: 100_000))?.reason.contains("more than 32") == true)
     }
 
-    @Test("a body beyond its limit is refused before it is read")
+    @Test("B06: a body beyond its limit is refused before it is read")
     func limitsBytes() throws {
         let most = JobLimits().bodyBytes
         #expect(most == 1 << 20)
@@ -81,7 +81,7 @@ struct JobBodyTests {
         #expect(rejection(try MessageBody.with("timeout_s", "11"), limits: limits)?.field == "timeout_s")
     }
 
-    @Test("every prefix of a message is malformed")
+    @Test("B02: every prefix of a message is malformed")
     func refusesPrefixes() {
         let body = Array(MessageBody.full.utf8)
         for end in 0..<body.count { #expect(rejection(Array(body[..<end]))?.code == .malformed) }

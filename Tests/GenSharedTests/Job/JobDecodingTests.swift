@@ -47,7 +47,7 @@ struct JobDecodingTests {
     }
 
     @Test(
-        "a required member must be there",
+        "B07, B08: a required member must be there",
         arguments: [
             ("v", JobRejection.Code.unsupportedVersion), ("id", .badID), ("kind", .malformed), ("input", .malformed),
             ("input.text", .malformed),
@@ -59,21 +59,21 @@ struct JobDecodingTests {
         #expect(found.description.hasPrefix("\(member.path): is missing"))
     }
 
-    @Test("only version 1 is read", arguments: ["0", "2", "-1", "9223372036854775807", "1000000000000"])
+    @Test("B07: only version 1 is read", arguments: ["0", "2", "-1", "9223372036854775807", "1000000000000"])
     func refusesOtherVersions(json: String) throws {
         let found = try #require(rejection(try MessageBody.with("v", json)))
         #expect(found.code == .unsupportedVersion)
         #expect(found.field == "v")
     }
 
-    @Test("the version is looked at before all else")
+    @Test("B07: the version is looked at before all else")
     func looksAtVersionFirst() throws {
         #expect(rejection(#"{"v":2,"id":"/","kind":[],"input":7}"#)?.code == .unsupportedVersion)
         #expect(rejection(#"{"id":"/"}"#)?.code == .unsupportedVersion)
     }
 
     @Test(
-        "an id that could do harm in a key or a path is refused",
+        "B08: an id that could do harm in a key or a path is refused",
         arguments: ["", "{}", "a/b", "..", "*", "a\\nb", "a b", "a:b", "é", "😀", String(repeating: "a", count: 300)])
     func refusesBadIDs(id: String) throws {
         let found = try #require(rejection(try MessageBody.with("id", "\"\(id)\"")))
@@ -83,7 +83,7 @@ struct JobDecodingTests {
     }
 
     @Test(
-        "an unknown kind is refused with the list of the known",
+        "B11: an unknown kind is refused with the list of the known",
         arguments: ["", "Slogan", "poem", "slogan ", "image\\n"])
     func refusesUnknownKinds(kind: String) throws {
         let found = try #require(rejection(try MessageBody.with("kind", "\"\(kind)\"")))
@@ -92,7 +92,7 @@ struct JobDecodingTests {
     }
 
     @Test(
-        "a member of the wrong type is refused by its name",
+        "B09: a member of the wrong type is refused by its name",
         arguments: [
             ("v", "\"1\""), ("v", "1.5"), ("v", "true"), ("v", "18446744073709551616"), ("id", "7"), ("id", "{}"),
             ("kind", "1"), ("kind", "[\"slogan\"]"), ("input", "\"coffee shop\""), ("input", "[]"), ("input.text", "5"),
@@ -108,7 +108,7 @@ struct JobDecodingTests {
     }
 
     @Test(
-        "a value out of its bounds is refused by its name",
+        "B09, B10: a value out of its bounds is refused by its name",
         arguments: [
             ("timeout_s", "0"), ("timeout_s", "-1"), ("timeout_s", "1201"), ("timeout_s", "-9223372036854775808"),
             ("lane", "\"\""), ("lane", "\"urgent\""), ("lane", "\"Batch\""), ("pool", "\"\""), ("pool", "\"a.b\""),

@@ -114,8 +114,9 @@ struct JobEventTests {
             let failure = JobFailure(try #require(JobFailure.Code(rawValue: code)), "m")
             #expect(JobFailure(json: try JSONParser.parse(failure.json)) == failure)
         }
-        for reason in ["stop", "length", "content_filter", "tool_calls"] {
-            let finish = try #require(FinishReason(rawValue: reason))
+        for reason in ["stop", "length", "content_filter", "tool_calls", "a word of the backend's \u{1B}"] {
+            let finish = FinishReason(rawValue: reason)
+            #expect(finish.rawValue == reason)
             let completion = Completion(result: "r", finishReason: finish, usage: nil, stats: Self.noStats)
             let event = JobEvent(id: .queued, previous: .origin, content: .completed(completion))
             #expect(JobEvent(json: event.json)?.content == .completed(completion))

@@ -17,7 +17,7 @@ struct JobIDTests {
     }
 
     @Test(
-        "anything else is none",
+        "B08: anything else is none",
         arguments: [
             "", " ", "a b", "a\n", "\na", "a\0", "\0", "a/b", "../a", "..", ".", "*", "?", "[a]", "{a}", "a:b", "a;b",
             "a%2Fb",

@@ -18,6 +18,23 @@ package final class ScriptedServer: Sendable {
             return String(decoding: bytes, as: UTF8.self)
         }
 
+        /// Reads a whole HTTP request, so that closing the connection does not take the answer with it.
+        /// - Returns: the head; `nil` when the client has gone.
+        package func readRequest() -> String? {
+            guard let head = readHead() else { return nil }
+            let length = head.split(whereSeparator: \.isNewline).lazy
+                .filter { $0.lowercased().hasPrefix("content-length:") }
+                .compactMap { Int($0.dropFirst(15).trimmingPrefix(while: \.isWhitespace)) }.first
+            var left = length ?? 0
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while left > 0 {
+                let count = read(descriptor, &buffer, min(left, buffer.count))
+                guard count > 0 else { return nil }
+                left -= count
+            }
+            return head
+        }
+
         /// Writes all of it.
         /// - Returns: false when the client has gone.
         @discardableResult

@@ -38,12 +38,14 @@ struct ChatStreamTests {
         var decoder = ChatStreamDecoder(backend: "b")
         var events: [GenerationEvent] = []
         for piece in pieces {
-            for event in try parser.feed(piece) { events += try decoder.decode(event) }
+            var data: [[UInt8]] = []
+            try parser.feed(piece, into: &data)
+            for event in data { events += try decoder.decode(event) }
         }
         return (events, decoder)
     }
 
-    @Test("every split of the bytes gives the same events")
+    @Test("B34, B36, B37, B40, B41: every split of the bytes gives the same events")
     func splits() throws {
         let bytes = Array(Self.stream.utf8)
         let (whole, decoder) = try decode([bytes])
@@ -61,27 +63,29 @@ struct ChatStreamTests {
         #expect(try decode(bytes.map { [$0] }).0 == whole)
     }
 
-    @Test("line ends of all three kinds, a byte order mark and a missing last empty line are understood")
+    @Test("B34: line ends of all three kinds, a byte order mark and a missing last empty line are understood")
     func lineEnds() throws {
         for end in ["\n", "\r\n", "\r"] {
             var parser = ServerSentEventParser()
             let text = "\u{FEFF}data: a\(end)data:b\(end)\(end)data\(end)\(end)dataset: x\(end)\(end)data:  c"
             var events: [[UInt8]] = []
-            for byte in text.utf8 { events += try parser.feed([byte]) }
+            for byte in text.utf8 { try parser.feed([byte], into: &events) }
             #expect(events.map { String(decoding: $0, as: UTF8.self) } == ["a\nb", ""])
-            #expect(parser.finish().map { String(decoding: $0, as: UTF8.self) } == " c")
+            try parser.finish(into: &events)
+            #expect(events.last.map { String(decoding: $0, as: UTF8.self) } == " c")
         }
     }
 
-    @Test("an event without end is a fault, not a hunger for memory")
+    @Test("B42: an event without end is a fault, not a hunger for memory")
     func endless() {
         var parser = ServerSentEventParser(limit: 1000)
-        #expect(throws: ServerSentEventParser.TooLong.self) {
-            for _ in 0..<20 { _ = try parser.feed(Array(repeating: 0x61, count: 100)) }
+        var events: [[UInt8]] = []
+        #expect(throws: ServerSentEventParser.Fault.tooLong) {
+            for _ in 0..<20 { try parser.feed(Array(repeating: 0x61, count: 100), into: &events) }
         }
     }
 
-    @Test("an error in a stream that began well is the attempt's failure")
+    @Test("B33: an error in a stream that began well is the attempt's failure")
     func errorInStream() {
         var decoder = ChatStreamDecoder(backend: "b")
         #expect(throws: JobFailure.self) {
@@ -93,10 +97,12 @@ struct ChatStreamTests {
     }
 
     @Test(
-        "errors are classed by status and type",
+        "B32, B44: errors are classed by status and type",
         arguments: [
             (400, #"{"error":{"message":"bad"}}"#, JobFailure.Code.invalidInput, false),
-            (401, #"{"error":{"message":"Invalid API Key"}}"#, .unauthorized, false),
+            (401, #"{"error":{"message":"Invalid API Key"}}"#, .unauthorized, false), (407, "", .unauthorized, false),
+            (204, "", .badReply, true), (206, "data: x", .badReply, true), (302, "", .badReply, false),
+            (308, "<html>", .badReply, false),
             (404, "<html>", .invalidInput, false), (408, "", .backendError, true),
             (429, #"{"error":{"message":"slow down"}}"#, .rateLimited, true),
             (429, #"{"error":{"message":"pay","code":"insufficient_quota"}}"#, .credits, false),

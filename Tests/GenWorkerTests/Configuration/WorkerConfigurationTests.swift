@@ -77,7 +77,7 @@ struct WorkerConfigurationTests {
     private static let echo = "backends: { e: { type: 'echo' } }"
 
     @Test(
-        "what is wrong is refused with its place",
+        "B11, B27: what is wrong is refused with its place",
         arguments: [
             ("{}", "no backend is configured"), ("{ pols: {} }", "pols is unknown"),
             ("{ backends: { b: {} } }", "backends.b.type is missing"),
@@ -89,6 +89,14 @@ struct WorkerConfigurationTests {
             ("{ backends: { b: { type: 'llama-server', url: 'ftp://h' } } }", "backends.b.url must begin with"),
             ("{ backends: { b: { type: 'llama-server', model: '-x' } } }", "must not begin with -"),
             ("{ backends: { b: { type: 'llama-server', model: 'm', context: 1 } } }", "backends.b.context: is 1"),
+            ("{ backends: { b: { type: 'llama-server', url: 'http://' } } }", "backends.b.url must begin with"),
+            ("{ backends: { b: { type: 'llama-server', url: 'http://a b' } } }", "backends.b.url must begin with"),
+            ("{ backends: { b: { type: 'llama-server', url: 'http://h\\n' } } }", "backends.b.url must begin with"),
+            (
+                "{ backends: { b: { type: 'llama-server', url: 'http://u:p@h' } } }",
+                "backends.b.url must hold no password"
+            ),
+            ("{ backends: { b: { type: 'llama-server', url: 'http://h/?key=x' } } }", "must hold no password"),
             ("{ backends: [] }", "backends: is an array"), ("{ \(echo), drain: 5 }", "drain: is a number"),
             ("{ \(echo), drain: 'soon' }", "drain is no time"), ("{ \(echo), timers: { gab: '1s' } }", "timers.gab"),
             ("{ \(echo), pools: { 'a b': {} } }", "pools.a b is no name for a pool"),
@@ -115,6 +123,31 @@ struct WorkerConfigurationTests {
         let message = try message(text)
         #expect(message.contains(part), "\(message)")
         #expect(!message.contains("\n"))
+    }
+
+    @Test("B26, B47: a key that is no header, or in a file that anybody may write, is refused and not told")
+    func keys() throws {
+        let path = "\(NSTemporaryDirectory())/gen-\(UUID().uuidString)"
+        defer { unlink(path) }
+        func read(_ key: String, mode: mode_t = 0o600) throws -> String {
+            try Data(key.utf8).write(to: URL(filePath: path))
+            chmod(path, mode)
+            return try message(
+                "{ backends: { b: { type: 'llama-server', url: 'http://h', api_key_file: '\(path)' } } }")
+        }
+        #expect(
+            try read("hunter2") == "accepted" && read("hunter2\n") == "accepted" && read("hunter2\r\n") == "accepted")
+        for key in ["hunter2\r\nX-Other: y", "hunter2\n\n", "hunter2\0", "hunter2 x", "hunter2é", "", "\n"] {
+            let message = try read(key)
+            #expect(
+                message != "accepted" && message.contains("api_key_file") && !message.contains("hunter2"), "\(message)")
+        }
+        #expect(try read("hunter2", mode: 0o666).contains("chmod o-w"))
+        try Data("hunter2".utf8).write(to: URL(filePath: path))
+        chmod(path, 0o644)
+        let configuration = try load(
+            "{ backends: { b: { type: 'llama-server', url: 'http://h', api_key_file: '\(path)' } } }")
+        #expect(configuration.warnings.count == 1 && configuration.warnings[0].contains("chmod o-r \(path)"))
     }
 
     @Test("a local backend belongs to one pool, an echo to any number")

@@ -19,13 +19,13 @@ struct JobDeliveryTests {
         } catch { return error }
     }
 
-    @Test("the queue wins over the pool and lane of the body")
+    @Test("B16: the queue wins over the pool and lane of the body")
     func route() throws {
         let job = try delivery(whole).decode(JobLimits())
         #expect(job.id.rawValue == "job-1" && job.pool == "large" && job.lane == .batch)
     }
 
-    @Test("a message id must be the job's", arguments: [("job-1", true), ("job-2", false), ("", false)])
+    @Test("B08: a message id must be the job's", arguments: [("job-1", true), ("job-2", false), ("", false)])
     func messageID(_ id: String, _ isTaken: Bool) {
         var delivery = delivery(whole)
         delivery.messageID = id
@@ -33,7 +33,7 @@ struct JobDeliveryTests {
     }
 
     @Test(
-        "content types: JSON with any parameters, or none at all",
+        "B12: content types: JSON with any parameters, or none at all",
         arguments: [
             ("application/json", true), ("Application/JSON; charset=utf-8", true), ("", true), ("text/plain", false),
             ("application/octet-stream", false),
@@ -44,7 +44,7 @@ struct JobDeliveryTests {
         #expect(rejection(delivery)?.field == (isTaken ? nil : "content_type"))
     }
 
-    @Test("nothing is unpacked", arguments: [("", true), ("utf-8", true), ("UTF-8", true), ("gzip", false)])
+    @Test("B12: nothing is unpacked", arguments: [("", true), ("utf-8", true), ("UTF-8", true), ("gzip", false)])
     func contentEncoding(_ encoding: String, _ isTaken: Bool) {
         var delivery = delivery(whole)
         delivery.contentEncoding = encoding

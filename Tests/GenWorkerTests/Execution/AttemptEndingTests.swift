@@ -117,7 +117,7 @@ struct AttemptEndingTests {
         #expect(fixture.store.announced.isEmpty && fixture.backend.settledCount == 1)
     }
 
-    @Test("an answer without the protocol's end is no success")
+    @Test("B39: an answer without the protocol's end is no success")
     func noEndMark() async {
         let fixture = ExecutionFixture(text("half"))
         #expect(await fixture.run() == .acknowledge)

@@ -27,7 +27,7 @@ struct EventWriterAnswersTests {
         #expect(batch.lines == ["{\"id\":\"2-2\",\"prev\":\"2-1\",\"type\":\"chunk\",\"text\":\"a\"}"])
     }
 
-    @Test("nothing more goes out before the answer, however much is written")
+    @Test("B42: nothing more goes out before the answer, however much is written")
     func oneInFlight() async {
         for piece in ["a", "b", "c"] { await writer.write(.chunk(piece)) }
         #expect(store.asked.count == 1)

@@ -123,7 +123,7 @@ struct JobExecutionTests {
         #expect(!store.log.contains { $0.isTerminal } && store.announced.isEmpty)
     }
 
-    @Test("an answer that is too long, or empty, is no result")
+    @Test("B42: an answer that is too long, or empty, is no result")
     func badAnswers() async {
         let long = ExecutionFixture(text(String(repeating: "x", count: 200)) + [Self.done], outputLimit: 100)
         #expect(await long.run() == .acknowledge)
@@ -133,7 +133,7 @@ struct JobExecutionTests {
         #expect(empty.router.retries == [.seconds(2)])
     }
 
-    @Test("a run beyond its timeout fails for good; a silent backend may do better next time")
+    @Test("B44: a run beyond its timeout fails for good; a silent backend may do better next time")
     func timers() async {
         let late = ExecutionFixture([.hang])
         let running = late.running
@@ -153,7 +153,7 @@ struct JobExecutionTests {
         #expect(silent.router.retries == [.seconds(2)])
     }
 
-    @Test("a job that has ended is announced again and acknowledged; one that is busy or waits goes to a tier")
+    @Test("B14: a job that has ended is announced again and acknowledged; one that is busy or waits goes to a tier")
     func notClaimed() async {
         for (reply, retries) in [
             (ClaimReply.terminal(.completed), []), (.ended(.expired), []), (.busy(.seconds(4)), [Duration.seconds(4)]),

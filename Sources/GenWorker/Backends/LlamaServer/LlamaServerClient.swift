@@ -55,6 +55,14 @@ struct LlamaServerClient: Sendable {
         } catch is JobFailure { return nil }
     }
 
+    /// The failure for an answer with another status than 200.
+    func failure(status: Int, body: [UInt8]) -> JobFailure {
+        var failure = ChatError.failure(status: status, body: body, backend: name)
+        // Some servers repeat the key that they refuse.
+        if let key = key?.reveal(), !key.isEmpty { failure.message = failure.message.replacing(key, with: "***") }
+        return failure
+    }
+
     private func get(_ path: String) async throws -> JSONValue {
         var request = request(.get, path)
         request.totalTimeout = .seconds(5)
@@ -64,7 +72,7 @@ struct LlamaServerClient: Sendable {
                 .unavailable, "\(name) cannot be reached: \(error.message)", backend: name, isRetryable: true)
         }
         guard answer.status == 200 else {
-            throw ChatError.failure(status: answer.status, body: answer.body, backend: name)
+            throw failure(status: answer.status, body: answer.body)
         }
         do { return try JSONParser.parse(answer.body, options: .lenient) } catch {
             throw JobFailure(.badReply, "\(name)\(path) answers what is \(error)", backend: name, isRetryable: true)

@@ -78,7 +78,7 @@ final class LlamaServerStream: GenerationStream {
             let body = try await rest(of: exchange)
             close()
             if status == 503 { return try await waitForModel() }
-            throw ChatError.failure(status: status, body: body, backend: backend.name)
+            throw backend.client.failure(status: status, body: body)
         }
     }
 
@@ -99,18 +99,34 @@ final class LlamaServerStream: GenerationStream {
             throw failure(error)
         }
         try state.withLock { state in
-            do {
-                let events =
-                    try piece.map { bytes in try state.parser.feed(bytes) }
-                    ?? [state.parser.finish()].compactMap(\.self)
-                for event in events { state.ready += try state.decoder.decode(event) }
-            } catch is ServerSentEventParser.TooLong {
-                throw JobFailure(
-                    .badReply, "\(backend.name) sent an event of more than 1 MiB", backend: backend.name)
-            }
+            try decode(piece, &state)
             if state.decoder.isDone || piece == nil { try end(&state) }
         }
         if state.withLock({ $0.decoder.isDone }) { close() }
+    }
+
+    /// Takes in a piece of the body, or its end.
+    private func decode(_ piece: [UInt8]?, _ state: inout State) throws(JobFailure) {
+        var events: [[UInt8]] = []
+        var fault: ServerSentEventParser.Fault?
+        do throws(ServerSentEventParser.Fault) {
+            if let piece {
+                try state.parser.feed(piece, into: &events)
+            } else {
+                try state.parser.finish(into: &events)
+            }
+        } catch { fault = error }
+        // What came before the fault may hold the end mark, or an error that says more.
+        for event in events { state.ready += try state.decoder.decode(event) }
+        guard let fault, !state.decoder.isDone else { return }
+        switch fault {
+        case .tooLong:
+            throw JobFailure(.badReply, "\(backend.name) sent an event of more than 1 MiB", backend: backend.name)
+        case .foreignLine(let start):
+            let shown = ChatError.oneLine(String(decoding: start, as: UTF8.self))
+            throw JobFailure(
+                .badReply, "\(backend.name) sent what is no event: \(shown)", backend: backend.name, isRetryable: true)
+        }
     }
 
     /// The server is done with this request, or gone.
@@ -130,6 +146,11 @@ final class LlamaServerStream: GenerationStream {
             throw JobFailure(
                 .badReply, "\(backend.name) ended its answer without an end mark", backend: backend.name,
                 isRetryable: true)
+        }
+        if !state.decoder.isDone { state.ready += state.decoder.finish() }
+        if !state.decoder.oddities.isEmpty {
+            let names = state.decoder.oddities.map(\.rawValue).sorted().map(JSONValue.string)
+            Log.warning("backend_oddities", ["backend": .string(backend.name), "oddities": .array(names)])
         }
         state.ready.append(
             .finished(
