@@ -127,14 +127,16 @@ extension FaultTests {
                 try await stage.servers.redis.control(
                     "CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 512kb 2")
                 _ = try await stage.worker(
-                    slots: 1, backend: #"type: "echo", chunk_size: 4000, delay: "2ms""#, throughProxies: false)
+                    slots: 4, backend: #"type: "echo", chunk_size: 4000, delay: "2ms", times: 20"#,
+                    throughProxies: false)
                 let watcher = Client(
                     amqp: try stage.servers.amqp(), redis: try stage.servers.redis(port: stage.redis.port),
                     name: "fault-slow-watcher")
-                // 60 kB a job: 40 of them are more than Redis keeps for a reader that does not read.
-                let jobs = (0..<40).map { stage.job($0, pieces: 15_000) }
+                // 300 kB a job, twice: 40 of them are more than Redis and the sockets keep for a reader that does not read.
+                let jobs = (0..<40).map { stage.job($0, pieces: 2500) }
                 for job in jobs {
-                    #expect(await stage.submit(job) == .accepted)
+                    try await stage.client.submit(job)
+                    stage.note(job.id, .accepted, expected: String(repeating: job.input.text, count: 20))
                     stage.watch(job.id, through: watcher)
                 }
                 stage.redis.set(.blackhole, .toClient)

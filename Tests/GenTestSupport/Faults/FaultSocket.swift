@@ -38,8 +38,21 @@ enum FaultSocket {
 
     /// The peer gets a reset instead of an end.
     static func closeWithReset(_ descriptor: Int32) {
-        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        resetOnClose(descriptor)
         close(descriptor)
     }
+
+    /// Whoever closes it sends a reset.
+    static func resetOnClose(_ descriptor: Int32) {
+        var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+    }
+}
+
+/// A blocking connection to a port of 127.0.0.1, for a test that speaks bytes.
+/// - Returns: `nil` where nobody listens.
+package func connectLoopback(_ port: Int) -> Int32? {
+    guard let descriptor = FaultSocket.connect(to: port) else { return nil }
+    _ = fcntl(descriptor, F_SETFL, 0)
+    return descriptor
 }

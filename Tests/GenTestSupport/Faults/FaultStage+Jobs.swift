@@ -48,6 +48,7 @@ extension FaultStage {
             submission = .accepted
         } catch {
             history.add(.note("\(job.id): \(error)"))
+            print("\(name): job \(job.id) was not accepted: \(error)")
             if case .unknown = error { submission = .unknown } else { submission = .refused }
         }
         note(job, submission)
@@ -56,9 +57,14 @@ extension FaultStage {
     }
 
     /// Notes a submission that was made in another way.
-    package func note(_ job: Job, _ submission: HistoryEntry.Submission, expected: String? = nil) {
-        history.add(.submitted(job: job.id.rawValue, submission, expected: expected ?? job.input.text))
-        state.withLock { if !$0.jobs.contains(job.id) { $0.jobs.append(job.id) } }
+    package func note(_ job: Job, _ submission: HistoryEntry.Submission) {
+        note(job.id, submission, expected: job.input.text)
+    }
+
+    /// Notes a submission, and what its backend must say; `nil` where that is not known.
+    package func note(_ id: JobID, _ submission: HistoryEntry.Submission, expected: String?) {
+        history.add(.submitted(job: id.rawValue, submission, expected: expected))
+        state.withLock { if !$0.jobs.contains(id) { $0.jobs.append(id) } }
     }
 
     /// Watches a job from the start to its end, and notes what is seen.

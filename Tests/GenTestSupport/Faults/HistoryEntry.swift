@@ -29,6 +29,14 @@ package enum HistoryEntry: Sendable, Equatable {
         package var from: EventID
         package var events: [String?]
         package var end: ViewEnd
+
+        package init(watcher: String, job: String, from: EventID, events: [String?], end: ViewEnd) {
+            self.watcher = watcher
+            self.job = job
+            self.from = from
+            self.events = events
+            self.end = end
+        }
     }
 
     /// A record and its log.
@@ -38,6 +46,14 @@ package enum HistoryEntry: Sendable, Equatable {
         package var attempt: Int
         package var result: String?
         package var log: [String]
+
+        package init(job: String, state: String, attempt: Int, result: String?, log: [String]) {
+            self.job = job
+            self.state = state
+            self.attempt = attempt
+            self.result = result
+            self.log = log
+        }
     }
 
     /// A job was handed in. `expected` is what its backend must say.
