@@ -79,6 +79,13 @@ package struct FaultServers: Sendable {
             rabbitmq: rabbitmq, redis: redis, amqpURL: try await rabbitmq.start(), redisURL: try await redis.start())
     }
 
+    package init(rabbitmq: FaultServer, redis: FaultServer, amqpURL: String, redisURL: String) {
+        self.rabbitmq = rabbitmq
+        self.redis = redis
+        self.amqpURL = amqpURL
+        self.redisURL = redisURL
+    }
+
     package func amqp(port: Int? = nil) throws -> AMQPURL {
         var url = try AMQPURL(amqpURL)
         url.port = port ?? url.port

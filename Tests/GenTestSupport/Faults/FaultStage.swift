@@ -40,8 +40,13 @@ package final class FaultStage: Sendable {
     /// Plays one scenario: heals the servers first, ends every program afterwards.
     ///
     /// The history stays where it failed, and its place is printed.
-    package static func play(_ name: String, _ body: (FaultStage) async throws -> Void) async throws {
-        let stage = try FaultStage(name: name, servers: try await FaultServers.healthy())
+    /// - Parameter servers: the run's own, unless a test has made others.
+    package static func play(
+        _ name: String, servers: FaultServers? = nil, _ body: (FaultStage) async throws -> Void
+    ) async throws {
+        // Not `??`: its right side could not wait.
+        let healthy = if let servers { servers } else { try await FaultServers.healthy() }
+        let stage = try FaultStage(name: name, servers: healthy)
         do {
             try await body(stage)
             await stage.clear()
