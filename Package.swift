@@ -47,6 +47,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "IntegrationTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),
+        .testTarget(name: "FaultTests", dependencies: ["GenShared", "GenTestSupport"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

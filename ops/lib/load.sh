@@ -7,7 +7,7 @@ PROJECT_FOLDER=$(dirname "$OPS_FOLDER")
 RELEASE_FOLDER=$PROJECT_FOLDER/.build/release
 
 for piece in groups progress folders processes ports privileges packages python \
-  llama model forky redis rabbitmq swift connection worker; do
+  llama model forky debian-roots redis rabbitmq swift connection worker test-parts faults; do
   # shellcheck source=/dev/null
   . "$OPS_FOLDER/lib/$piece.sh"
 done

@@ -18,10 +18,11 @@ start_rabbitmq() {
     mv -f "$folder/log/rabbitmq.log" "$folder/log/rabbitmq.log.old"
   fi
   start_epmd "$folder"
-  local environment
+  local environment inside
   readarray -t environment < <(rabbitmq_environment "$folder")
+  readarray -t inside < <(inside_release "$folder")
   start_detached "$folder/pid" "$folder/log/console" \
-    env "${environment[@]}" /usr/lib/rabbitmq/bin/rabbitmq-server
+    env "${environment[@]}" "${inside[@]}" /usr/lib/rabbitmq/bin/rabbitmq-server
   if ! wait_until 90 "$folder/pid" rabbitmq_answers "$port"; then
     echo "RabbitMQ did not start on port $port; the end of its logs in $folder/log:"
     tail -q -n 12 "$folder/log/rabbitmq.log" "$folder/log/console" 2>/dev/null | cut -c1-400 || true
@@ -33,10 +34,11 @@ start_rabbitmq() {
 
 # Started by us and not by Erlang, so that its process id is known.
 start_epmd() {
-  local folder=$1 port
+  local folder=$1 port inside
   port=$(cat "$folder/epmd-port")
+  readarray -t inside < <(inside_release "$folder")
   start_detached "$folder/epmd.pid" "$folder/log/epmd" \
-    epmd -address 127.0.0.1 -port "$port"
+    "${inside[@]}" epmd -address 127.0.0.1 -port "$port"
   if ! wait_until 10 "$folder/epmd.pid" port_answers "$port"; then
     echo "epmd did not start on port $port; the end of $folder/log/epmd:"
     tail -n 20 "$folder/log/epmd" || true
@@ -138,6 +140,15 @@ rabbitmq_answers() {
 # No slash at the end: some clients take that for a virtual host without a name.
 amqp_url() {
   printf 'amqp://gencluster:%s@127.0.0.1:%s\n' "$(cat "$1/password")" "$(cat "$1/port")"
+}
+
+# rabbitmq_control FOLDER ARGUMENT…: its own rabbitmqctl, which knows its cookie.
+rabbitmq_control() {
+  local folder=$1 environment inside
+  shift
+  readarray -t environment < <(rabbitmq_environment "$folder")
+  readarray -t inside < <(inside_release "$folder")
+  env "${environment[@]}" "${inside[@]}" /usr/lib/rabbitmq/bin/rabbitmqctl "$@"
 }
 
 stop_rabbitmq() {

@@ -4,14 +4,16 @@
 # start_redis FOLDER: does nothing if it runs already. The port is kept in
 # FOLDER/port.
 start_redis() {
-  local folder=$1 port
+  local folder=$1 port inside
   if redis_runs "$folder"; then return 0; fi
   stop_redis "$folder" # one that runs but does not answer
   mkdir -p "$folder"
   chmod 700 "$folder"
   port=$(kept_port "$folder/port")
   write_redis_configuration "$folder" "$port"
-  start_detached "$folder/pid" "$folder/log" redis-server "$folder/redis.conf"
+  readarray -t inside < <(inside_release "$folder")
+  start_detached "$folder/pid" "$folder/log" \
+    env "${inside[@]}" redis-server "$folder/redis.conf"
   if ! wait_until 30 "$folder/pid" redis_answers "$port"; then
     echo "Redis did not start on port $port; the end of $folder/log:"
     tail -n 20 "$folder/log" || true

@@ -24,7 +24,7 @@ package actor AMQPBrowser {
     /// Connects and logs in.
     /// - Throws: `AMQPError`.
     package func open(url: AMQPURL, connectionName: String) throws(AMQPError) {
-        let fresh = try AMQPHandle(url: url, name: connectionName, timeouts: timeouts)
+        let fresh = try AMQPHandle.connect(url: url, name: connectionName, timeouts: timeouts)
         watch = SocketWatchdog.shared.watch(fresh.descriptor)
         handle = fresh
     }

@@ -35,6 +35,13 @@ package final class ScriptedServer: Sendable {
             return head
         }
 
+        /// Reads what there is, waiting for the first byte; `nil` when the client has gone.
+        package func receive() -> [UInt8]? {
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            let count = read(descriptor, &buffer, buffer.count)
+            return count > 0 ? Array(buffer[..<count]) : nil
+        }
+
         /// Writes all of it.
         /// - Returns: false when the client has gone.
         @discardableResult
