@@ -8,7 +8,8 @@ extension FaultTests {
     /// older state.
     @Suite("Redis settings", .timeLimit(.minutes(5)))
     struct RedisSettingFaults {
-        @Test("F31 the disk of Redis' log is full: nothing is acknowledged that is not stored, and it goes on afterwards")
+        @Test(
+            "F31 the disk of Redis' log is full: nothing is acknowledged that is not stored, and it goes on afterwards")
         func f31DiskFull() async throws {
             let disk = FileManager.default.temporaryDirectory.appending(path: "gen-disk-\(UUID().uuidString)").path
             try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
@@ -39,7 +40,8 @@ extension FaultTests {
                     "/bin/dd", ["if=/dev/zero", "of=\(disk)/ballast", "bs=1k"],
                     environment: ProcessInfo.processInfo.environment)
                 try await poll(within: .seconds(20)) {
-                    try await stage.dispatcher("submit", "reply", "x", "--deadline", "1s", "--pool", stage.pool).status == 3
+                    try await stage.dispatcher("submit", "reply", "x", "--deadline", "1s", "--pool", stage.pool).status
+                        == 3
                 }
                 try FileManager.default.removeItem(atPath: "\(disk)/ballast")
                 try await stage.settle(within: .seconds(120), rules: .attempts(4))
@@ -80,7 +82,8 @@ extension FaultTests {
             }
         }
 
-        @Test("F38 Redis comes back with what it knew 2 s before: whoever ran goes on or is fenced, one end for each job")
+        @Test(
+            "F38 Redis comes back with what it knew 2 s before: whoever ran goes on or is fenced, one end for each job")
         func f38Rollback() async throws {
             try await FaultStage.play("F38") { stage in
                 let redis = stage.servers.redis

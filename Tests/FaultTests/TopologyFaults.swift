@@ -37,7 +37,8 @@ extension FaultTests {
                     Topology.queue(pool: stage.pool, lane: .interactive),
                     Topology.routingKey(pool: stage.pool, lane: .interactive)
                 )
-                try await PikaClient(stage.servers).run("channel.queue_unbind('\(queue)', '\(Topology.jobs)', '\(key)')")
+                try await PikaClient(stage.servers).run(
+                    "channel.queue_unbind('\(queue)', '\(Topology.jobs)', '\(key)')")
                 let job = stage.job(1)
                 let shown = try await stage.dispatcher(
                     "submit", "reply", job.input.text, "--id", job.id.rawValue, "--pool", stage.pool)

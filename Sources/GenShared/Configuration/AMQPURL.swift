@@ -3,7 +3,7 @@
 /// Several hosts are the nodes of one cluster: whichever answers will do.
 public struct AMQPURL: Sendable, Equatable {
     /// At least one, as written; the port is 5672 unless given (5671 with TLS).
-    public let hosts: [ServerAddress]
+    public private(set) var hosts: [ServerAddress]
     /// The user, `guest` unless given.
     public var user: String
     /// The password, `guest` unless given.
@@ -37,7 +37,10 @@ public struct AMQPURL: Sendable, Equatable {
     /// The first host's name or address.
     public var host: String { hosts[0].host }
     /// The first host's port.
-    public var port: Int { hosts[0].port }
+    public var port: Int {
+        get { hosts[0].port }
+        set { hosts[0].port = newValue }
+    }
     /// Each `host:port`, for messages; no secret.
     public var place: String { hosts.map(\.description).joined(separator: ",") }
 }

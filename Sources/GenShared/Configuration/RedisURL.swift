@@ -3,7 +3,7 @@
 /// Several hosts are a primary and its replicas: the one that is the primary will do.
 public struct RedisURL: Sendable, Equatable {
     /// At least one, as written; the port is 6379 unless given.
-    public let hosts: [ServerAddress]
+    public private(set) var hosts: [ServerAddress]
     /// The ACL user; `nil` is Redis' default user.
     public var user: String?
     /// The password.
@@ -40,7 +40,10 @@ public struct RedisURL: Sendable, Equatable {
     /// The first host's name or address.
     public var host: String { hosts[0].host }
     /// The first host's port.
-    public var port: Int { hosts[0].port }
+    public var port: Int {
+        get { hosts[0].port }
+        set { hosts[0].port = newValue }
+    }
     /// Each `host:port`, for messages; no secret.
     public var place: String { hosts.map(\.description).joined(separator: ",") }
 }

@@ -134,7 +134,9 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
         return JobRecord(id: id, fields: fields)
     }
 
-    package func events(_ id: JobID, from: EventID, limit: Int) async throws -> [String] { [] }
+    package func events(_ id: JobID, from: EventID, limit: Int) async throws -> LogPage {
+        LogPage(lines: [], isWhole: true)
+    }
 
     // MARK: Keys
 
