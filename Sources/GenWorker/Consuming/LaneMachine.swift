@@ -25,6 +25,8 @@ struct LaneMachine {
         /// A running job's slot is free again.
         case finished(Ticket)
         case consumerCancelled(Lane)
+        /// The lane's consumer could not be attached: leave it alone for a while.
+        case refused(Lane, until: Instant)
         case tick
         /// Take nothing for a while.
         case pause(until: Instant)
@@ -68,7 +70,7 @@ struct LaneMachine {
     private var isConnected = false
     private var isDraining = false
     private var pausedUntil: Instant?
-    private var batchResumesAt: Instant?
+    private var resumesAt: [Lane: Instant] = [:]
 
     init(slots: Int, batchMinSlots: Int = 0) {
         self.slots = slots
@@ -98,6 +100,9 @@ struct LaneMachine {
         case .claimed(let ticket, let isPreemptable): running[ticket]?.isPreemptable = isPreemptable
         case .finished(let ticket): running[ticket] = nil
         case .consumerCancelled(let lane): attached.remove(lane)
+        case .refused(let lane, let until):
+            attached.remove(lane)
+            resumesAt[lane] = until
         case .tick: break
         case .pause(let until): pausedUntil = until
         case .drain: isDraining = true
@@ -113,7 +118,7 @@ struct LaneMachine {
             times += batch.map { $0.since + Self.patience }
         }
         if let pausedUntil { times.append(pausedUntil) }
-        if let batchResumesAt { times.append(batchResumesAt) }
+        times += resumesAt.values
         // What is past has been seen to, or waits for a slot: a tick for it would follow upon tick.
         return times.filter { $0 > now }.min()
     }
@@ -150,13 +155,14 @@ struct LaneMachine {
         actions += settleBatch(now)
         guard isConnected else { return actions }
         // A batch job that may be pushed out is as good as a free slot.
-        if !attached.contains(.interactive), free > 0 || (youngestBatch() != nil && interactive.isEmpty) {
+        if !attached.contains(.interactive), mayAttach(.interactive, now),
+            free > 0 || (youngestBatch() != nil && interactive.isEmpty)
+        {
             attached.insert(.interactive)
             actions.append(.attach(.interactive, prefetch: slots))
         }
         let room = free - interactive.count - unchecked.count - batch.count
-        if !attached.contains(.batch), batch.isEmpty, room > 0, batchResumesAt.map({ $0 <= now }) ?? true {
-            batchResumesAt = nil
+        if !attached.contains(.batch), batch.isEmpty, room > 0, mayAttach(.batch, now) {
             attached.insert(.batch)
             actions.append(.attach(.batch, prefetch: room))
         }
@@ -175,7 +181,7 @@ struct LaneMachine {
             actions += batch.map { .requeue($0.ticket) }
             batch = []
             // Others shall have a chance with them.
-            batchResumesAt = now + Self.patience
+            resumesAt[.batch] = now + Self.patience
         }
         return actions
     }
@@ -202,6 +208,14 @@ struct LaneMachine {
         let candidates = running.filter { $0.value.lane == .batch && !$0.value.isPreempting }
         guard candidates.count > batchMinSlots else { return nil }
         return candidates.filter(\.value.isPreemptable).max { $0.value.order < $1.value.order }?.key
+    }
+
+    /// Whether the lane's time of being left alone is over.
+    private mutating func mayAttach(_ lane: Lane, _ now: Instant) -> Bool {
+        guard let time = resumesAt[lane] else { return true }
+        guard time <= now else { return false }
+        resumesAt[lane] = nil
+        return true
     }
 
     private func isPaused(_ now: Instant) -> Bool { pausedUntil.map { $0 > now } ?? false }

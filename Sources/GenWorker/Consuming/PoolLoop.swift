@@ -22,6 +22,8 @@ struct PoolLoop {
     private var timer: (task: Task<Void, Never>, due: ContinuousClock.Instant)?
     private var isDraining = false
     private var pauses = Backoff(first: .seconds(2), limit: .seconds(30))
+    /// A queue that answers no consumer costs the whole connection each time it is tried, and with it the other lane.
+    private var refusals: [Lane: Backoff] = [:]
 
     init(pool: PoolRunner, machine: LaneMachine) {
         self.pool = pool
@@ -55,6 +57,11 @@ struct PoolLoop {
         case .consumerCancelled(let lane):
             Log.warning("consumer_cancelled", ["pool": .string(pool.name), "lane": .string(lane.rawValue)])
             return machine.handle(.consumerCancelled(lane), at: now)
+        case .attachFailed(let lane):
+            var backoff = refusals[lane] ?? Backoff(first: .seconds(2), limit: .seconds(120))
+            let pause = backoff.next(on: pool.scheduler)
+            refusals[lane] = backoff
+            return machine.handle(.refused(lane, until: now + pause), at: now)
         case .checked(let ticket, let isOpen): return machine.handle(.checked(ticket, isOpen: isOpen), at: now)
         case .claimed(let ticket, let isPreemptable):
             return machine.handle(.claimed(ticket, isPreemptable: isPreemptable), at: now)
@@ -204,15 +211,18 @@ struct PoolLoop {
         }
     }
 
-    private func attach(_ lane: Lane, _ prefetch: Int) async {
+    private mutating func attach(_ lane: Lane, _ prefetch: Int) async {
         do {
             try await connection?.consume(
                 queue: Topology.queue(pool: pool.name, lane: lane), tag: pool.consumerTag(lane), prefetch: prefetch)
+            refusals[lane] = nil
             if lane == .interactive { pool.readiness.serves(pool.name) }
         } catch {
             Log.error(
                 "consume_failed",
                 ["pool": .string(pool.name), "lane": .string(lane.rawValue), "reason": .string(error.message)])
+            pool.readiness.stops(pool.name, "\(Topology.queue(pool: pool.name, lane: lane)): \(error.message)")
+            pool.post(.attachFailed(lane))
         }
     }
 

@@ -9,6 +9,8 @@ final class PoolRunner: Sendable {
         case disconnected
         case delivery(AMQPDelivery, Lane, any ConsumerConnection)
         case consumerCancelled(Lane)
+        /// A consumer could not be attached; the connection is lost with it.
+        case attachFailed(Lane)
         case checked(LaneMachine.Ticket, isOpen: Bool)
         case claimed(LaneMachine.Ticket, isPreemptable: Bool)
         /// What is to be done with a delivery is known; its slot may still be held.

@@ -57,6 +57,13 @@ package struct StoreRules: Sendable {
     /// Forgets everything, as an empty restart does.
     package mutating func removeAll() { entries = [:] }
 
+    /// Changes what is stored from outside, as a test or a stranger may.
+    package mutating func mutate(_ id: JobID, _ body: (inout Entry) -> Void) {
+        guard var entry = entries[id] else { return }
+        body(&entry)
+        entries[id] = entry
+    }
+
     // MARK: Parts that several rules share
 
     mutating func with<Reply>(_ id: JobID, _ body: (inout Entry, inout Emission) -> Reply) -> Reply {

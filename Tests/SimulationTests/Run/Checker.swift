@@ -15,6 +15,7 @@ final class Checker: @unchecked Sendable {
         var text = ""
         var takeovers: Int64 = 0
         var countedFailures = 0
+        var preemptions = 0
     }
 
     private let redis: SimulatedRedis
@@ -115,6 +116,8 @@ final class Checker: @unchecked Sendable {
         case .retrying(let reason, _, _):
             if reason == "failure" { now.countedFailures += 1 }
             if now.countedFailures > 3, !wasRolledBack { violate("\(id): more failures than are allowed") }
+            if reason == "preempted" { now.preemptions += 1 }
+            if now.preemptions > 3, !wasRolledBack { violate("\(id): pushed out more than three times") }
             now.state = .retrying
         case .completed(let completion):
             if completion.result != now.text { violate("\(id): the result is not the joined chunks") }

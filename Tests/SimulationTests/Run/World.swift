@@ -33,7 +33,7 @@ final class World: @unchecked Sendable {
 
     init(seed: UInt64, options: RunOptions) {
         simulation = Simulation(seed: seed)
-        redis = SimulatedRedis(simulation)
+        redis = SimulatedRedis(simulation, silentLosses: options.mishaps)
         redis.rules.faults = options.storeFaults
         broker = SimulatedBroker(simulation, pools: ["text"])
         checker = Checker(redis, simulation)

@@ -69,8 +69,9 @@ final class SimulatedBackend: GenerationBackend, @unchecked Sendable {
 
         func next() async throws -> GenerationEvent? {
             let simulation = process.simulation
+            // Now and then longer than a lease: it must be renewed by the timer, not by what is written.
             try await SimulatedScheduler(process: process).sleep(
-                for: simulation.chance(0.1) ? simulation.duration(0...5000) : simulation.duration(0...150))
+                for: simulation.chance(0.1) ? simulation.duration(0...12_000) : simulation.duration(0...150))
             if position == (plan.pieces + 1) / 2 { try await misbehave() }
             guard position < plan.pieces else {
                 return .finished(.stop, Usage(promptTokens: 1, completionTokens: plan.pieces), tokensPerSecond: nil)

@@ -35,7 +35,13 @@ final class SimulatedRedis: @unchecked Sendable {
         }
     }
 
-    init(_ simulation: Simulation) { self.simulation = simulation }
+    private let silentLosses: Double
+
+    /// - Parameter silentLosses: the probability that a published message does not reach a subscriber.
+    init(_ simulation: Simulation, silentLosses: Double) {
+        self.simulation = simulation
+        self.silentLosses = silentLosses
+    }
 
     func isReachable(from process: SimulatedProcess) -> Bool {
         isUp && process.isAlive && !cutOff.contains(ObjectIdentifier(process))
@@ -135,6 +141,8 @@ final class SimulatedRedis: @unchecked Sendable {
     private func publish(_ channel: String, _ message: String) {
         simulation.trace("redis \(channel) \(message)")
         for subscription in subscriptions where subscription.channel == channel && subscription.isConfirmed {
+            // Pub/sub promises nothing, and a watcher's own inbox drops what it has no room for.
+            if simulation.chance(silentLosses) { continue }
             deliver(.message(message), to: subscription)
         }
     }

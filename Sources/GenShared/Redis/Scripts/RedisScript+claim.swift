@@ -26,9 +26,9 @@ extension RedisScript {
               last, wait, expires, queued = '0-1', 0, ARGV[12], tonumber(ARGV[11]) or time
               if queued > time then queued = time end
             end
-            lease, attempt, failures = tonumber(lease) or 0, tonumber(attempt) or 0, tonumber(failures) or 0
-            crashes, preempted, wait = tonumber(crashes) or 0, tonumber(preempted) or 0, tonumber(wait) or 0
-            queued, expires = tonumber(queued) or time, tonumber(expires) or 0
+            lease, attempt, failures = count(lease), count(attempt), count(failures)
+            crashes, preempted, wait, expires = count(crashes), count(preempted), count(wait), count(expires)
+            queued = queued and count(queued) or time
             last = last or '0-1'
             if isTerminal(state) then return { 'terminal', state } end
             if state == 'running' and lease > time then

@@ -19,6 +19,12 @@ enum ScriptPrelude {
     static let text = """
         local record, events, flag, channel = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
         local function integer(value) return string.format('%.0f', value) end
+        -- A field that anybody may have written: what is no sensible number counts as none. nan differs from itself.
+        local function count(value)
+          local number = tonumber(value)
+          if number and number == number and number >= 0 and number < 9007199254740992 then return number end
+          return 0
+        end
         local function now()
           local t = redis.call('TIME')
           return t[1] * 1000 + math.floor(t[2] / 1000)
