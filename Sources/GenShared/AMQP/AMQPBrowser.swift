@@ -29,8 +29,9 @@ package actor AMQPBrowser {
         handle = fresh
     }
 
-    /// Messages ready in a queue, or `nil` where there is no such queue. What was acknowledged before is gone then: the
-    /// broker performs the calls of one channel in order.
+    /// Messages ready in a queue, or `nil` where there is no such queue.
+    ///
+    /// What was acknowledged before is gone then: the broker performs the calls of one channel in order.
     /// - Throws: `AMQPError`.
     package func ready(in queue: String) throws(AMQPError) -> Int? {
         try usable { handle throws(AMQPError) in try handle.queueCounts(queue)?.ready }

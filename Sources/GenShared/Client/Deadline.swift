@@ -1,11 +1,11 @@
 import Synchronization
 
 /// A moment by which something must be answered, on a scheduler's clock.
-struct Deadline: Sendable {
+package struct Deadline: Sendable {
     private let end: ContinuousClock.Instant
     private let scheduler: any Scheduler
 
-    init(in limit: Duration, on scheduler: any Scheduler) {
+    package init(in limit: Duration, on scheduler: any Scheduler) {
         end = scheduler.now + limit
         self.scheduler = scheduler
     }
@@ -26,7 +26,7 @@ struct Deadline: Sendable {
     ///
     /// A call that is late runs on, and nobody hears its answer.
     /// - Returns: the answer; `nil` where it was late.
-    func race<Value: Sendable>(
+    package func race<Value: Sendable>(
         grace: Duration = .zero, _ call: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {
         let finish = Finish<Result<Value, any Error>?>()

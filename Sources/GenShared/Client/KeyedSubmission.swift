@@ -151,7 +151,9 @@ package struct KeyedSubmission: Sendable {
         }
     }
 
-    /// Notes that the job was accepted. Where a refused submission of the same job has taken the key away, it also ends
+    /// Notes that the job was accepted.
+    ///
+    /// Where a refused submission of the same job has taken the key away, it also ends
     /// the record: then nobody may be told that the job was accepted, unless it runs after all.
     private func noteAccepted(
         _ key: SHA256Digest, _ prepared: Submission.Prepared, _ deadline: Deadline
@@ -193,8 +195,9 @@ package struct KeyedSubmission: Sendable {
 }
 
 extension Job {
-    /// What the job asks for, as bytes: the message without what differs between repetitions of a submission. A time of
-    /// expiry is counted from the moment of submitting, so it does, too.
+    /// What the job asks for, as bytes: the message without what differs between repetitions of a submission.
+    ///
+    /// A time of expiry is counted from the moment of submitting, so it does, too.
     fileprivate var payload: [UInt8] {
         var copy = self
         (copy.createdAt, copy.expiresAt) = (nil, nil)
