@@ -159,7 +159,7 @@ package struct KeyedSubmission: Sendable {
         _ key: SHA256Digest, _ prepared: Submission.Prepared, _ deadline: Deadline
     ) async throws(SubmitError) {
         let id = prepared.message.id
-        let noted = await deadline.race(grace: Submission.storeGrace) { [keys] in try await keys.accept(key, by: id) }
+        let noted = await deadline.call(grace: Submission.storeGrace) { [keys] in try await keys.accept(key, by: id) }
         // Redis is away: RabbitMQ has the job, and that is what counts.
         guard case .success(false) = noted else { return }
         let error = SubmitError.rejected("job \(id) was refused to another submission under its key; submit it again")
@@ -175,14 +175,14 @@ package struct KeyedSubmission: Sendable {
     @discardableResult
     private func giveBack(_ id: JobID, _ deadline: Deadline) async -> Bool {
         if let idempotency {
-            let isFree = await deadline.race(grace: Submission.storeGrace) { [keys] in
+            let isFree = await deadline.call(grace: Submission.storeGrace) { [keys] in
                 try await keys.withdraw(idempotency, from: id)
             }
             if case .success(false) = isFree { return false }
         }
         if let unique {
             // It runs out by itself, and its job's record says that it has ended.
-            _ = await deadline.race(grace: Submission.storeGrace) { [keys] in
+            _ = await deadline.call(grace: Submission.storeGrace) { [keys] in
                 try await keys.letGo(unique.key, by: id)
             }
         }
