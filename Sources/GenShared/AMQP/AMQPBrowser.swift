@@ -68,7 +68,7 @@ package actor AMQPBrowser {
         try usable { handle throws(AMQPError) in try handle.acknowledge(message.tag) }
     }
 
-    /// Says good-bye; what is not acknowledged goes back to its place.
+    /// Says good-bye; what is not acknowledged goes back into its queue, in no order that can be relied on.
     package func close() {
         watch?.begin()
         handle?.close()
