@@ -62,6 +62,34 @@ struct SubmitFaultTests {
         }
     }
 
+    @Test("a blocked RabbitMQ takes no job: exit code 3 by the deadline; one that is let go in time takes it once")
+    func blocked() async throws {
+        try await OwnRabbitMQ.with { rabbit in
+            let pool = TestEnvironment.uniqueName("blocked")
+            let environment = try TestEnvironment.programEnvironment().merging(["GEN_AMQP_URL": rabbit.url]) { $1 }
+            let program = try TestEnvironment.program("gendispatcher")
+            _ = try await GenTestSupport.run(program, ["setup", "--pool", pool], environment: environment)
+            _ = try await rabbit.control("set_vm_memory_high_watermark", "0.00001")
+            // The alarm is raised by the server's next look at its memory.
+            let doctor = try await RunningProgram.until(within: .seconds(30)) {
+                let doctor = try await GenTestSupport.run(program, ["doctor"], environment: environment)
+                return doctor.output.contains("RabbitMQ takes no messages") ? doctor : nil
+            }
+            #expect(doctor.status == 1)
+            let words = ["submit", "reply", "x", "--pool", pool, "--deadline"]
+            let began = ContinuousClock.now
+            let refused = try await GenTestSupport.run(program, words + ["2s"], environment: environment)
+            #expect(refused.status == 3 && refused.errors.contains("blocked"), "\(refused)")
+            #expect(ContinuousClock.now - began < .seconds(5))
+            let patient = try RunningProgram(program, words + ["60s"], environment: environment)
+            _ = try await rabbit.control("set_vm_memory_high_watermark", "0.4")
+            #expect(try await patient.end() == 0, "\(patient.errors)")
+            let after = try await GenTestSupport.run(program, ["doctor", "--pool", pool], environment: environment)
+            let queue = Topology.queue(pool: pool, lane: .interactive)
+            #expect(after.output.contains("\(queue): 1 ready"), "\(after.output)")
+        }
+    }
+
     @Test("a server that takes connections and says nothing ends by the deadline")
     func silent() async throws {
         let server = ScriptedServer { _ = $0.waitForClose(seconds: 30) }

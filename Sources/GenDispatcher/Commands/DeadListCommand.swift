@@ -4,7 +4,8 @@ import GenShared
 struct DeadListCommand: DispatcherCommand {
     static let specification = CommandSpecification(
         "dead list",
-        summary: "Lists the messages that no worker could or may run, oldest first. They stay where they are.",
+        summary:
+            "Lists the messages that no worker could or may run. They stay in the queue, whose order looking changes.",
         options: [
             .init("reason", "REASON", "only those that died of it, such as malformed or invalid_input"),
             .init("limit", "N", "at most that many (default: all)"),

@@ -60,6 +60,7 @@ struct DeadReplayCommand: DispatcherCommand {
     }
 
     /// A crash after the job was accepted leaves the message where it is; the next replay finds that job by this key.
+    ///
     /// It is also the same for two copies of one message.
     static func options(_ message: DeadMessage) -> SubmitOptions {
         var options = SubmitOptions()

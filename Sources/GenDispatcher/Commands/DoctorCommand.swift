@@ -36,11 +36,27 @@ struct DoctorCommand: DispatcherCommand {
 
     func run(_ context: CommandContext) async throws -> ExitCode {
         if resends { return try await resend(context) }
-        var findings = await RedisCheck(url: context.servers.redis).run()
-        findings += await BrokerCheck(url: context.servers.amqp, pools: pools, mends: mends).run()
+        let servers = context.servers
+        var findings = await bounded("Redis at \(servers.redis.place)") { await RedisCheck(url: servers.redis).run() }
+        findings += await bounded("RabbitMQ at \(servers.amqp.place)") {
+            await BrokerCheck(url: servers.amqp, pools: pools, mends: mends).run()
+        }
         for finding in findings { Terminal.write(TerminalText.safe(finding.line) + "\n") }
         if findings.contains(where: \.isUnreachable) { return .unreachable }
         return findings.contains { $0.severity == .fault } ? .failed : .done
+    }
+
+    /// A sick server may answer each question late: doctor ends in any case.
+    private func bounded(
+        _ server: String, _ check: @escaping @Sendable () async -> [Finding]
+    ) async -> [Finding] {
+        let answer = await Deadline(in: .seconds(30), on: SystemScheduler()).race { await check() }
+        if case .success(let findings) = answer { return findings }
+        return [
+            Finding(
+                severity: .fault, text: "\(server) did not answer every question within 30 s: look at its log",
+                isUnreachable: true)
+        ]
     }
 
     private func resend(_ context: CommandContext) async throws -> ExitCode {
@@ -50,7 +66,7 @@ struct DoctorCommand: DispatcherCommand {
         try await browser.open(url: context.servers.amqp, connectionName: "gendispatcher doctor")
         let publisher = AMQPPublisher(url: context.servers.amqp, name: "gendispatcher doctor")
         let resend = Resend(
-            store: RedisJobStore(connection: connection), publisher: publisher,
+            store: RedisJobStore(connection: connection), publisher: AMQPJobPublisher(publisher),
             ready: { try await browser.ready(in: $0) }, isDryRun: isDryRun)
         let code = try await resend.run()
         await publisher.close()

@@ -6,7 +6,7 @@ struct DeadQueue: Sendable {
 
     /// What becomes of a message that was looked at.
     enum Verdict: Sendable {
-        /// It goes back to its place.
+        /// It goes back into the queue.
         case keep
         /// It is taken out for good.
         case remove
@@ -14,9 +14,10 @@ struct DeadQueue: Sendable {
         case stop
     }
 
-    /// Shows every message that lies there now, oldest first.
+    /// Shows every message that lies there now.
     ///
-    /// Meanwhile they are hidden from others; whatever happens, those that were not removed go back.
+    /// Meanwhile they are hidden from others; whatever happens, those that were not removed go back. RabbitMQ 3.10 takes
+    /// many of them back in no order, so the order of the queue says nothing about age.
     /// - Throws: `AMQPError`; what the visitor throws.
     func visit(_ visitor: (DeadMessage) async throws -> Verdict) async throws {
         let browser = AMQPBrowser()

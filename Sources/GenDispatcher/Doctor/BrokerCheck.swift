@@ -16,8 +16,10 @@ struct BrokerCheck {
             let version = await browser.serverVersion
             findings.append(.fine("RabbitMQ \(version) at \(url.place)"))
             findings += Self.judge(version: version)
-            findings.append(try await alarm())
             if mends { findings.append(await declare()) }
+            // Without the exchange, which is reported below, there is nothing to publish to.
+            let jobs = Topology(pools: []).exchanges.filter { $0.name == Topology.jobs }
+            for exchange in jobs where try await browser.exists(exchange) { findings.append(try await alarm()) }
             let topology = TopologyCheck(browser: browser, pools: pools)
             findings += try await topology.run()
             if !mends {
@@ -57,9 +59,7 @@ struct BrokerCheck {
             if case .blocked(let reason) = event { box.value.withLock { $0 = reason } }
         }
         try await connection.open(url: url, connectionName: "gendispatcher doctor", confirms: true)
-        let probe = AMQPMessage(
-            exchange: "", routingKey: "gen.doctor.no-queue", body: [], messageID: nil, type: nil)
-        let outcome = await connection.publish(probe, within: .seconds(3))
+        let outcome = await connection.publish(.probe, within: .seconds(3))
         await connection.close()
         if let reason = box.value.withLock({ $0 }) {
             return .fault(

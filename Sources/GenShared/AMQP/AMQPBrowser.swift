@@ -29,8 +29,9 @@ package actor AMQPBrowser {
         handle = fresh
     }
 
-    /// Messages ready in a queue, or `nil` where there is no such queue. What was acknowledged before is gone then: the
-    /// broker performs the calls of one channel in order.
+    /// Messages ready in a queue, or `nil` where there is no such queue.
+    ///
+    /// What was acknowledged before is gone then: the broker performs the calls of one channel in order.
     /// - Throws: `AMQPError`.
     package func ready(in queue: String) throws(AMQPError) -> Int? {
         try usable { handle throws(AMQPError) in try handle.queueCounts(queue)?.ready }
@@ -67,7 +68,7 @@ package actor AMQPBrowser {
         try usable { handle throws(AMQPError) in try handle.acknowledge(message.tag) }
     }
 
-    /// Says good-bye; what is not acknowledged goes back to its place.
+    /// Says good-bye; what is not acknowledged goes back into its queue, in no order that can be relied on.
     package func close() {
         watch?.begin()
         handle?.close()

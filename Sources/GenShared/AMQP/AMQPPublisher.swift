@@ -68,7 +68,8 @@ package actor AMQPPublisher {
         connection = nil
     }
 
-    private func forget(_ lost: AMQPConnection) {
+    /// Makes the next call open a connection of its own.
+    func forget(_ lost: AMQPConnection) {
         if connection === lost { connection = nil }
     }
 }

@@ -14,7 +14,7 @@ extension Client {
         _ job: Job, options: SubmitOptions = SubmitOptions(), deadline: Duration = .seconds(10)
     ) async throws(SubmitError) -> JobID {
         let submission = Submission(
-            store: store, publisher: publisher, scheduler: SystemScheduler(), limits: limits)
+            store: store, publisher: jobPublisher, scheduler: SystemScheduler(), limits: limits)
         guard options.idempotencyKey != nil || options.uniqueKey != nil else {
             return try await submission.submit(job, deadline: deadline)
         }

@@ -5,6 +5,7 @@
 public final class Client: Sendable {
     let store: RedisJobStore
     let publisher: AMQPPublisher
+    let jobPublisher: AMQPJobPublisher
     private let connection: RedisConnection
     private let subscriber: RedisSubscriber
     private let hub: WatchHub
@@ -23,6 +24,7 @@ public final class Client: Sendable {
         subscriber = RedisSubscriber(url: redis, name: redisName)
         store = RedisJobStore(connection: connection)
         publisher = AMQPPublisher(url: amqp, name: name)
+        jobPublisher = AMQPJobPublisher(publisher)
         hub = WatchHub(store: store, channels: subscriber, scheduler: SystemScheduler()) {
             [connection] interval, body in
             await connection.every(interval, body)

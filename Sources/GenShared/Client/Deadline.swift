@@ -1,11 +1,11 @@
 import Synchronization
 
 /// A moment by which something must be answered, on a scheduler's clock.
-struct Deadline: Sendable {
+package struct Deadline: Sendable {
     private let end: ContinuousClock.Instant
     private let scheduler: any Scheduler
 
-    init(in limit: Duration, on scheduler: any Scheduler) {
+    package init(in limit: Duration, on scheduler: any Scheduler) {
         end = scheduler.now + limit
         self.scheduler = scheduler
     }
@@ -26,7 +26,7 @@ struct Deadline: Sendable {
     ///
     /// A call that is late runs on, and nobody hears its answer.
     /// - Returns: the answer; `nil` where it was late.
-    func race<Value: Sendable>(
+    package func race<Value: Sendable>(
         grace: Duration = .zero, _ call: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {
         let finish = Finish<Result<Value, any Error>?>()
@@ -43,6 +43,20 @@ struct Deadline: Sendable {
         return result
     }
 
+    /// Within this a call of a store or a publisher ends by itself: Redis has 2 s to accept a connection and 5 s to
+    /// answer, and a publisher keeps the limit that it is given.
+    private static let callLimit: Duration = .seconds(8)
+
+    /// As `race`, for a call of a store or a publisher: one that ends in time by itself is simply made.
+    ///
+    /// Two tasks and a timer for each call would double what a submission costs.
+    func call<Value: Sendable>(
+        grace: Duration = .zero, _ call: @escaping @Sendable () async throws -> Value
+    ) async -> Result<Value, any Error>? {
+        guard left > Self.callLimit else { return await race(grace: grace, call) }
+        do { return .success(try await call()) } catch { return .failure(error) }
+    }
+
     /// Asks the store until it answers, refuses for good, or the time is over.
     /// - Parameter call: is told which try it is, from 1.
     /// - Throws: `SubmitError.unreachable`.
@@ -53,7 +67,7 @@ struct Deadline: Sendable {
         var number = 0
         while true {
             number += 1
-            switch await race({ [number] in try await call(number) }) {
+            switch await self.call({ [number] in try await call(number) }) {
             case .success(let value): return value
             case nil: throw SubmitError.unreachable("the store of jobs did not answer within the deadline")
             case .failure(let error):

@@ -151,13 +151,15 @@ package struct KeyedSubmission: Sendable {
         }
     }
 
-    /// Notes that the job was accepted. Where a refused submission of the same job has taken the key away, it also ends
+    /// Notes that the job was accepted.
+    ///
+    /// Where a refused submission of the same job has taken the key away, it also ends
     /// the record: then nobody may be told that the job was accepted, unless it runs after all.
     private func noteAccepted(
         _ key: SHA256Digest, _ prepared: Submission.Prepared, _ deadline: Deadline
     ) async throws(SubmitError) {
         let id = prepared.message.id
-        let noted = await deadline.race(grace: Submission.storeGrace) { [keys] in try await keys.accept(key, by: id) }
+        let noted = await deadline.call(grace: Submission.storeGrace) { [keys] in try await keys.accept(key, by: id) }
         // Redis is away: RabbitMQ has the job, and that is what counts.
         guard case .success(false) = noted else { return }
         let error = SubmitError.rejected("job \(id) was refused to another submission under its key; submit it again")
@@ -173,14 +175,14 @@ package struct KeyedSubmission: Sendable {
     @discardableResult
     private func giveBack(_ id: JobID, _ deadline: Deadline) async -> Bool {
         if let idempotency {
-            let isFree = await deadline.race(grace: Submission.storeGrace) { [keys] in
+            let isFree = await deadline.call(grace: Submission.storeGrace) { [keys] in
                 try await keys.withdraw(idempotency, from: id)
             }
             if case .success(false) = isFree { return false }
         }
         if let unique {
             // It runs out by itself, and its job's record says that it has ended.
-            _ = await deadline.race(grace: Submission.storeGrace) { [keys] in
+            _ = await deadline.call(grace: Submission.storeGrace) { [keys] in
                 try await keys.letGo(unique.key, by: id)
             }
         }
@@ -193,8 +195,9 @@ package struct KeyedSubmission: Sendable {
 }
 
 extension Job {
-    /// What the job asks for, as bytes: the message without what differs between repetitions of a submission. A time of
-    /// expiry is counted from the moment of submitting, so it does, too.
+    /// What the job asks for, as bytes: the message without what differs between repetitions of a submission.
+    ///
+    /// A time of expiry is counted from the moment of submitting, so it does, too.
     fileprivate var payload: [UInt8] {
         var copy = self
         (copy.createdAt, copy.expiresAt) = (nil, nil)

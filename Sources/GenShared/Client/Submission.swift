@@ -120,7 +120,7 @@ package struct Submission: Sendable {
     func reject(_ message: JobMessage, _ error: SubmitError, _ deadline: Deadline) async -> Rejection {
         let failure = JobFailure(.rejected, error.description)
         let rejected = RejectedMessage(body: message.body, kind: message.kind, pool: message.pool, lane: message.lane)
-        let answer = await deadline.race(grace: Self.storeGrace) { [store] in
+        let answer = await deadline.call(grace: Self.storeGrace) { [store] in
             try await store.reject(message.id, failure: failure, rejected: rejected)
         }
         switch answer {
@@ -172,7 +172,7 @@ package struct Submission: Sendable {
         _ message: JobMessage, until deadline: Deadline
     ) async -> Result<PublishOutcome, PublisherError> {
         let limit = max(.milliseconds(1), deadline.left)
-        let answer = await deadline.race(grace: Self.publisherGrace) { [publisher] in
+        let answer = await deadline.call(grace: Self.publisherGrace) { [publisher] in
             do throws(PublisherError) {
                 return Result<PublishOutcome, PublisherError>.success(
                     try await publisher.publish(message, within: limit))
@@ -189,7 +189,7 @@ package struct Submission: Sendable {
         guard isDoubtful else { return .refused(error) }
         // A worker that has begun it tells more than the lost confirm.
         let id = prepared.message.id
-        let record = await deadline.race(grace: Self.storeGrace) { [store] in try await store.record(id) }
+        let record = await deadline.call(grace: Self.storeGrace) { [store] in try await store.record(id) }
         if case .success(let record?) = record, record.attempt > 0 { return .accepted }
         let earlier = prepared.isOurs ? "" : "; an earlier submission of it may have been accepted"
         return .unknown(error.description + earlier)

@@ -1,6 +1,6 @@
 /// The keys under which submitters hand in jobs: "the same again" and "one at a time".
 ///
-/// Every call may be repeated by the same submission.
+/// Every call may be repeated by the same submission, and ends by itself within 8 s.
 package protocol SubmissionKeyStore: Sendable {
     /// Takes an idempotency key for a job, unless one has it.
     /// - Parameter payload: the digest of what the job asks for.

@@ -1,4 +1,6 @@
 /// The store of jobs as those see it who submit, cancel and look.
+///
+/// Each call ends by itself within 8 s, with an answer or an error.
 package protocol SubmissionStore: Sendable {
     /// Makes the record of a job that is about to be published.
     /// - Throws: `StoreError`.

@@ -16,7 +16,7 @@ struct SubmissionFixture: Sendable {
     }
 
     static func job(_ id: String = "job-1", text: String = "coffee shop") -> Job {
-        Job(id: JobID(id)!, kind: .slogan, input: JobInput(text: text))
+        Job(id: JobID(id) ?? JobID(atMilliseconds: 0), kind: .slogan, input: JobInput(text: text))
     }
 
     typealias Answer = Result<JobID, SubmitError>

@@ -76,26 +76,6 @@ struct SubmissionKeyTests {
         #expect(await fixture.submit(job("b"), options: same).word == "accepted a")
     }
 
-    @Test("a refused submission whose twin was accepted meanwhile is accepted")
-    func twinAccepted() async {
-        let fixture = SubmissionFixture([.nacked])
-        let twin = Submission(
-            store: fixture.store, publisher: ScriptedPublisher([.confirmed], scheduler: fixture.scheduler),
-            scheduler: fixture.scheduler)
-        let answer = await fixture.scheduler.run { [same] in
-            async let first = fixture.submitInside(SubmissionFixture.job("a"), options: same)
-            let second = Task(executorPreference: fixture.scheduler) {
-                try await KeyedSubmission(twin, keys: fixture.store, options: same)
-                    .submit(SubmissionFixture.job("b"), deadline: .seconds(1))
-            }
-            _ = await second.result
-            return await first
-        }
-        // In whichever order the two met: none may be told "accepted" of a job that the other ended.
-        let state = fixture.store[SubmissionFixture.job("a").id]?.state
-        #expect((answer.word == "accepted a") == (state == .queued))
-    }
-
     @Test("one that is confirmed after its twin was refused is refused, too, unless it runs")
     func twinRefused() async {
         for runs in [false, true] {

@@ -35,6 +35,7 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
         var errors: [Call: [StoreError]] = [:]
         var hanging: Set<Call> = []
         var afterHold: (@Sendable () -> Void)?
+        var isSlow = false
     }
 
     private let state = Mutex(State())
@@ -68,7 +69,14 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
     /// Happens once, between the next taking of a unique key and what follows.
     package func afterNextHold(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.afterHold = body } }
 
-    private func enter(_ call: Call) async throws {
+    /// From now on each call takes a random time, so that several submissions meet in every order.
+    package func beSlow() { state.withLock { $0.isSlow = true } }
+
+    private func enter(_ call: Call? = nil) async throws {
+        if state.withLock({ $0.isSlow }) {
+            await scheduler.sleepUncancelled(for: .milliseconds(scheduler.random() % 20))
+        }
+        guard let call else { return }
         let (error, hangs): (StoreError?, Bool) = state.withLock { state in
             let isLeft = state.errors[call]?.isEmpty == false
             return (isLeft ? state.errors[call]?.removeFirst() : nil, state.hanging.contains(call))
@@ -113,7 +121,10 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
         }
     }
 
-    package func message(_ id: JobID) async throws -> [UInt8]? { self[id]?.body }
+    package func message(_ id: JobID) async throws -> [UInt8]? {
+        try await enter()
+        return self[id]?.body
+    }
 
     package func expire(_ id: JobID) async throws {
         let now = scheduler.timestamp
@@ -143,7 +154,8 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
     package func reserve(
         _ key: SHA256Digest, for id: JobID, payload: SHA256Digest
     ) async throws -> Reservation {
-        state.withLock { state in
+        try await enter()
+        return state.withLock { state in
             guard let there = state.reserved[key] else {
                 state.reserved[key] = Reserved(id: id, payload: payload)
                 return .reserved
@@ -162,7 +174,8 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
     }
 
     package func withdraw(_ key: SHA256Digest, from id: JobID) async throws -> Bool {
-        state.withLock { state in
+        try await enter()
+        return state.withLock { state in
             guard let there = state.reserved[key], there.id == id else { return true }
             if there.isAccepted { return false }
             state.reserved[key] = nil
@@ -186,6 +199,7 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
     }
 
     package func letGo(_ key: SHA256Digest, by id: JobID) async throws {
+        try await enter()
         state.withLock { if $0.held[key]?.id == id { $0.held[key] = nil } }
     }
 }

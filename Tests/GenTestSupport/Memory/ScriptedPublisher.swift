@@ -22,13 +22,18 @@ package final class ScriptedPublisher: JobPublisher {
         var answers: [Answer]
         var given: [Answer] = []
         var messages: [JobMessage] = []
+        var confirmed: Set<JobID> = []
         var before: (@Sendable (JobMessage) -> Void)?
     }
 
     private let state: Mutex<State>
     private let scheduler: any Scheduler
 
-    package init(_ answers: [Answer], scheduler: any Scheduler) {
+    private let isSlow: Bool
+
+    /// - Parameter isSlow: whether each answer takes a random time.
+    package init(_ answers: [Answer], scheduler: any Scheduler, isSlow: Bool = false) {
+        self.isSlow = isSlow
         state = Mutex(State(answers: answers))
         self.scheduler = scheduler
     }
@@ -37,6 +42,8 @@ package final class ScriptedPublisher: JobPublisher {
     package var given: [Answer] { state.withLock { $0.given } }
     /// What was published so far.
     package var messages: [JobMessage] { state.withLock { $0.messages } }
+    /// The jobs that the broker has said it has.
+    package var confirmed: Set<JobID> { state.withLock { $0.confirmed } }
     /// Happens before each answer.
     package func before(_ body: @escaping @Sendable (JobMessage) -> Void) { state.withLock { $0.before = body } }
 
@@ -50,8 +57,11 @@ package final class ScriptedPublisher: JobPublisher {
             return (answer, state.before)
         }
         before?(message)
+        if isSlow { await scheduler.sleepUncancelled(for: .milliseconds(scheduler.random() % 40)) }
         switch answer {
-        case .confirmed: return .confirmed
+        case .confirmed:
+            state.withLock { _ = $0.confirmed.insert(message.id) }
+            return .confirmed
         case .returned: return .returned("312 NO_ROUTE")
         case .nacked: return .nacked
         case .notSent: return .notSent("the connection is closed")

@@ -128,3 +128,16 @@ package func dispatcher(
         TestEnvironment.program("gendispatcher"), arguments, environment: TestEnvironment.programEnvironment(),
         input: input, within: limit)
 }
+
+extension RunningProgram {
+    /// Asks a program again and again until it gives the answer that the test waits for.
+    package static func until<Answer>(
+        within limit: Duration, _ ask: () async throws -> Answer?
+    ) async throws -> Answer {
+        let end = ContinuousClock.now + limit
+        while ContinuousClock.now < end {
+            if let answer = try await ask() { return answer }
+        }
+        throw TooLate(description: "not the answer that was waited for, within \(limit)")
+    }
+}
