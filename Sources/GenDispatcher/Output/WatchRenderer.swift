@@ -61,8 +61,10 @@ struct WatchRenderer {
     private mutating func render(_ event: JobEvent, _ id: JobID) -> Output {
         switch style {
         case .silent: return Output()
-        case .json: return Output(text: event.json + "\n")
-        case .jsonEnd: return Output(text: event.isTerminal ? event.json + "\n" : "")
+        case .json: return Output(text: TerminalText.json(event.json, forTerminal: isTerminal) + "\n")
+        case .jsonEnd:
+            guard event.isTerminal else { return Output() }
+            return Output(text: TerminalText.json(event.json, forTerminal: isTerminal) + "\n")
         case .result: return end(event, id, printsResult: true)
         case .text: break
         }

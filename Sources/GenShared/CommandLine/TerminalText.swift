@@ -15,6 +15,24 @@ package enum TerminalText {
         safe(text.split(whereSeparator: \.isNewline).joined(separator: " "))
     }
 
+    /// JSON on one line, with what a terminal would obey escaped: it stands within strings only, where that is the same.
+    package static func json(_ text: String, forTerminal: Bool) -> String {
+        var line = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            if scalar.value == 0x0A || scalar.value == 0x0D {
+                // Between two tokens, since strings hold none.
+                line.append(" ")
+            } else if forTerminal, !isHarmless(scalar) {
+                // All of them lie below U+10000, so one escape is enough.
+                let digits = String(scalar.value, radix: 16)
+                line.append(contentsOf: "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".unicodeScalars)
+            } else {
+                line.append(scalar)
+            }
+        }
+        return String(line)
+    }
+
     private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09, 0x0A: true

@@ -35,7 +35,10 @@ public struct AMQPURL: Sendable, Equatable {
     }
 
     /// The first host's name or address.
-    public var host: String { hosts[0].host }
+    public var host: String {
+        get { hosts[0].host }
+        set { hosts[0].host = newValue }
+    }
     /// The first host's port.
     public var port: Int {
         get { hosts[0].port }

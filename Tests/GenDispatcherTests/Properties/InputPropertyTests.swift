@@ -29,7 +29,7 @@ struct InputPropertyTests {
         let id = try #require(JobID("job"))
         let hostile = ["\u{1B}]52;c;x\u{7}", "\u{1B}[2J", "\u{9B}2J", "\u{202E}", "\0", "\r", "text", "\n", "🚋"]
         for _ in 0..<300 {
-            var renderer = WatchRenderer(style: .text, isTerminal: true)
+            var renderer = WatchRenderer(style: random.pick([.text, .json, .jsonEnd, .result]), isTerminal: true)
             var previous = EventID.queued
             for _ in 0..<5 {
                 let text = (0..<random.number(upTo: 4)).map { _ in random.pick(hostile) }.joined()

@@ -22,6 +22,16 @@ struct TerminalTextTests {
         ])
     func kept(_ text: String) { #expect(Array(TerminalText.safe(text).unicodeScalars) == Array(text.unicodeScalars)) }
 
+    @Test("B46: JSON keeps its meaning and its line, with what a terminal would obey escaped there")
+    func json() throws {
+        let text = "{\"a\":\"x\u{9B}2J\u{202E}y\u{7F}é🚋\",\r\n\t\"b\": 1}"
+        let shown = TerminalText.json(text, forTerminal: true)
+        #expect(shown == "{\"a\":\"x\\u009b2J\\u202ey\\u007fé🚋\",  \t\"b\": 1}")
+        #expect(try JSONParser.parse(shown) == JSONParser.parse(text))
+        #expect(TerminalText.json(text, forTerminal: false) == text.replacing("\r\n", with: "  "))
+        #expect(TerminalText.line("a\nb\r\nc\u{2028}d\u{1B}[2J") == "a b c d[2J")
+    }
+
     @Test("B46: pieces cleaned one by one give the same as the whole")
     func pieces() {
         let text = "a\u{1B}]0;title\u{07}b\u{1B}[1;31mc\r\nd\u{9D}e\u{301}👩\u{200D}🍳\u{202E}f"

@@ -15,7 +15,7 @@ struct EventIDTests {
     }
 
     @Test(
-        "B08: anything else is none",
+        "anything else is none",
         arguments: [
             "", "-", "1", "1-", "-1", "1--1", "--1", "-1-1", "1-1-", "-1-1-", "1-2-3", "+1-1", "1-+1", "1--2", " 1-1",
             "1-1 ",

@@ -63,7 +63,7 @@ struct DecoderPropertyTests {
         let id = try #require(JobID("a"))
         let values =
             JobState.allCases.map(\.rawValue) + [
-                "", "-1", "9223372036854775807", "18446744073709551616", "1e400", "1-1",
+                "", "-1", "9223372036854775807", "18446744073709551616", "1e400", "1-1", "0-0", "3-0",
                 "9223372036854775806-9223372036854775806",
                 "{}", "[]", "null", Self.usage.json, Self.failure.json, Self.stats.json, "{\"prompt_tokens\":-5}",
                 "é\u{1B}",

@@ -81,6 +81,17 @@ struct LlamaServerRepliesTests {
         #expect(outcome.finish == nil && outcome.requests.count == 1)
     }
 
+    @Test("B32: a proxy's 503 is a failure that may be tried again, not a model that loads")
+    func proxyIsAway() async throws {
+        let page = "<html>Service Unavailable</html>"
+        let outcome = try await generate(
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Length: \(page.utf8.count)\r\n\r\n\(page)")
+        #expect(outcome.failure?.code == .unavailable && outcome.failure?.isRetryable == true)
+        #expect(outcome.requests.count == 1)
+        #expect(ChatError.isLoading(Array(#"{"error":{"message":"Loading model","code":503}}"#.utf8)))
+        #expect(!ChatError.isLoading([]) && !ChatError.isLoading(Array("{}".utf8)))
+    }
+
     @Test("B33: an error in the middle of a stream is the attempt's failure, with its class")
     func errorInStream() async throws {
         let error = #"data: {"error":{"code":429,"message":"slow down","type":"rate_limit"}}"#

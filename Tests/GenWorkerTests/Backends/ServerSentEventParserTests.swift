@@ -57,19 +57,19 @@ struct ServerSentEventParserTests {
         #expect(parse([Array("data: a\n\n\(line)".utf8)]).fault != nil)
     }
 
-    @Test("B42: a million events of one byte leave nothing behind, wherever they are cut")
+    @Test("B42: a hundred thousand events of one byte leave nothing behind, wherever they are cut")
     func manyEvents() throws {
         var parser = ServerSentEventParser()
         let thousand = Array(String(repeating: "data:x\n\n", count: 1000).utf8)
         var count = 0
-        for _ in 0..<1000 {
+        for _ in 0..<100 {
             var events: [[UInt8]] = []
             try parser.feed(thousand, into: &events)
             count += events.count
         }
         var rest: [[UInt8]] = []
         try parser.finish(into: &rest)
-        #expect(count == 1_000_000 && rest.isEmpty)
+        #expect(count == 100_000 && rest.isEmpty)
     }
 
     @Test("streams at random give the same events, however they are cut", arguments: UInt64(0)..<100)

@@ -47,6 +47,11 @@ enum ChatError {
         return failure(.string("status \(status) \(text)"), status: status, backend: backend)
     }
 
+    /// Whether the body of a 503 is llama-server's own, which says it while the model loads; a proxy's page is not.
+    static func isLoading(_ body: [UInt8]) -> Bool {
+        (try? JSONParser.parse(body, options: .lenient))?["error"]?.object != nil  // No JSON: not llama-server.
+    }
+
     /// A stranger's text for a message: on one line, and cut by scalars, since one character may have any length.
     static func oneLine(_ text: String) -> String {
         let start = String(String.UnicodeScalarView(text.unicodeScalars.prefix(500)))

@@ -77,7 +77,7 @@ final class LlamaServerStream: GenerationStream {
         guard status == 200 else {
             let body = try await rest(of: exchange)
             close()
-            if status == 503 { return try await waitForModel() }
+            if status == 503, ChatError.isLoading(body) { return try await waitForModel() }
             throw backend.client.failure(status: status, body: body)
         }
     }

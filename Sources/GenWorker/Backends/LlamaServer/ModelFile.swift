@@ -1,5 +1,6 @@
 import FoundationEssentials
 import GenShared
+import Glibc
 
 /// Looks at a model before minutes are spent on loading it.
 enum ModelFile {
@@ -25,21 +26,27 @@ enum ModelFile {
         let head: [UInt8]
 
         init(_ path: String, _ backend: String) throws(JobFailure) {
-            let manager = FileManager.default
-            guard manager.fileExists(atPath: path) else {
-                throw JobFailure(
-                    .unavailable, "\(backend): there is no model file at \(path); set `model` or GEN_MODEL",
-                    backend: backend)
+            func wrong(_ reason: String) -> JobFailure {
+                JobFailure(.unavailable, "\(backend): \(reason)", backend: backend)
             }
-            do {
-                let attributes = try manager.attributesOfItem(atPath: path)
-                size = attributes[.size].flatMap { $0 as? Int ?? ($0 as? UInt64).map { Int(clamping: $0) } } ?? 0
-                // Mapped, so that only the first page is read of what may be many gigabytes.
-                head = Array(try Data(contentsOf: URL(filePath: path), options: .alwaysMapped).prefix(4))
-            } catch {
-                throw JobFailure(
-                    .unavailable, "\(backend): the model \(path) cannot be read: \(error)", backend: backend)
+            // Without O_NONBLOCK a named pipe would hold us for ever.
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else {
+                guard errno != ENOENT else {
+                    throw wrong("there is no model file at \(path); set `model` or GEN_MODEL")
+                }
+                throw wrong("the model \(path) cannot be read: \(String(cString: strerror(errno)))")
             }
+            defer { close(descriptor) }
+            // Of what the path leads to: models often are links into a cache.
+            var info = stat()
+            guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else {
+                throw wrong("the model \(path) is not a plain file")
+            }
+            size = info.st_size
+            var start = [UInt8](repeating: 0, count: 4)
+            let count = read(descriptor, &start, start.count)
+            head = Array(start.prefix(max(0, count)))
         }
     }
 }
