@@ -168,15 +168,6 @@ struct RedisContentTests {
             ["SET", "", "not ours"], ["HSET", "", "state", "queued", "attempt", "nan"], ["SET", ":events", "not ours"],
         ])
     func poolGoesOn(_ words: [String]) async throws {
-        // A counter that is no number still makes a refused claim an outage of Redis, for which the pool pauses.
-        try await withKnownIssue(isIntermittent: true) {
-            try await runBeside(words)
-        } when: {
-            words.contains("nan")
-        }
-    }
-
-    private func runBeside(_ words: [String]) async throws {
         try await withWorker { worker in
             var words = words
             words[1] = words[1].isEmpty ? keys.record : keys.events

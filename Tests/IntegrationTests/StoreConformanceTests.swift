@@ -2,8 +2,9 @@ import GenShared
 import GenTestSupport
 import Testing
 
-/// The Lua scripts and the simulation's store, side by side: the same calls, the same answers, the same records and
-/// logs. What the simulation proves is worth nothing unless its store is the real one.
+/// The Lua scripts and the simulation's store, side by side: the same calls, answers, records and logs.
+///
+/// What the simulation proves is worth nothing unless its store is the real one.
 @Suite("Store conformance", .timeLimit(.minutes(3)))
 struct StoreConformanceTests {
     private static let seeds: Range<UInt64> = 0..<80

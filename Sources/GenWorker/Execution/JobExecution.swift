@@ -106,8 +106,10 @@ struct JobExecution: Sendable {
         } catch { return .requeueAndPause("\(error)") }
     }
 
-    /// A job that has failed leaves a copy of its message in the dead queue, whoever ended it: the claim, where it was
-    /// poison or exhausted, or a worker that may have gone away before it could do so itself. A second copy is harmless.
+    /// Leaves a copy of a failed job's message in the dead queue, whoever ended it.
+    ///
+    /// That may have been the claim, where it was poison or exhausted, or a worker that may have gone away before it
+    /// could do so itself. A second copy is harmless.
     private func buryFailed(_ job: Job) async throws -> Bool {
         guard case .failed(let failure, _)? = try await services.store.record(job.id)?.ending else { return true }
         return await services.router.bury(delivery, reason: failure.code.rawValue, detail: failure.message)
