@@ -198,7 +198,8 @@ struct PoolLoop {
         pool.scheduler.start {
             do {
                 let state = try await pool.lookUp.record(job.id)?.state
-                if let state, state.isTerminal {
+                // A failed one is left to its claim, which sees to the copy in the dead queue, too.
+                if let state, state.isTerminal, state != .failed {
                     try await pool.services.store.announce(
                         job.id, state: state, kind: job.kind.rawValue, tenant: job.tenant)
                     return pool.post(.checked(ticket, isOpen: false))

@@ -202,7 +202,11 @@ final class SimulatedPublisher: MessagePublisher, JobPublisher, @unchecked Senda
                 let isRouted = broker.route(message)
                 let outcome: PublishOutcome = isRouted ? .confirmed : .returned("312 NO_ROUTE")
                 let isLost = fate == 2 || !broker.isReachable(from: process)
-                answer(continuation, isLost ? .unknown("lost") : outcome, isLost ? limit : .zero)
+                // A confirm may take its time: a copy in a tier is back before it is known to be safe.
+                let delay = simulation.chance(mishaps) ? simulation.duration(0...9000) : .zero
+                simulation.after(delay) { [self] in
+                    answer(continuation, isLost ? .unknown("lost") : outcome, isLost ? limit : .zero)
+                }
             }
         }
     }
