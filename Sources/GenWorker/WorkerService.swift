@@ -37,7 +37,14 @@ final class WorkerService: Sendable {
         }
         let pools = configuration.pools.map { makePool($0, backends) }
         await store.startRenewing()
-        await connection.every(.milliseconds(250)) { [registry] in registry.checkTimers(at: .now) }
+        // Not on the Redis thread: a Redis that hangs would make the jobs' own timers late just then.
+        let timers = Task { [registry] in
+            while !Task.isCancelled {
+                registry.checkTimers(at: .now)
+                do { try await Task.sleep(for: .milliseconds(250)) } catch { return }
+            }
+        }
+        defer { timers.cancel() }
         let control = subscriber.subscribe(JobKeys.control) { [registry] signal in
             if case .message(let text) = signal, text.hasPrefix("cancel "), let id = JobID(String(text.dropFirst(7))) {
                 registry.cancel(id)
@@ -50,7 +57,7 @@ final class WorkerService: Sendable {
         let isInOrder = await serve(pools, signals)
         control.cancel()
         if isInOrder { await presence.end() }
-        for backend in backends.values { await backend.stop() }
+        await stop(backends)
         guard isInOrder else {
             Log.info("stopped", ["worker": .string(id)])
             return .done
@@ -114,6 +121,27 @@ final class WorkerService: Sendable {
         return PoolRunner(
             name: pool.name, slots: slots, batchMinSlots: pool.batchMinSlots, services: services, lookUp: store,
             registry: registry, readiness: readiness)
+    }
+
+    /// How long backends may take to end; their programs are killed with this process in any case.
+    private static let backendLimit: Duration = .seconds(2)
+
+    private func stop(_ backends: [String: any GenerationBackend]) async {
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        // Not a group, which would wait for a program that does not end.
+        let stopping = Task {
+            await withTaskGroup(of: Void.self) { group in
+                for backend in backends.values { group.addTask { await backend.stop() } }
+            }
+            end.yield()
+        }
+        let timer = Task {
+            do { try await Task.sleep(for: Self.backendLimit) } catch { return }
+            end.yield()
+        }
+        for await _ in ends { break }
+        stopping.cancel()
+        timer.cancel()
     }
 
     /// How long jobs may take to be handed back once they were stopped.

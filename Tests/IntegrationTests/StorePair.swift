@@ -5,7 +5,7 @@ import GenTestSupport
 struct StorePair {
     enum Call {
         case create(sameBody: Bool)
-        case claim(owner: String, mayBeSuspect: Bool)
+        case claim(owner: String, mayBeSuspect: Bool, former: String?)
         case renew(owner: String)
         case append(owner: String, previous: EventID, count: Int)
         case release(owner: String, last: EventID, JobRelease.Counter, delay: Duration)
@@ -51,7 +51,9 @@ struct StorePair {
         let around = [last, last, last, last, last.next, EventID(attempt: last.attempt, sequence: 1), .queued]
         switch Int.random(in: 0..<30, using: &random) {
         case 0...2: return .create(sameBody: chance(0.7))
-        case 3...10: return .claim(owner: owner, mayBeSuspect: chance(0.4))
+        case 3...10:
+            return .claim(
+                owner: owner, mayBeSuspect: chance(0.4), former: chance(0.1) ? pick(["a", "b", "c"]) : nil)
         case 11: return .renew(owner: owner)
         case 12...18: return .append(owner: owner, previous: pick(around), count: Int.random(in: 1...3, using: &random))
         case 19...21:
@@ -95,10 +97,11 @@ struct StorePair {
         case .create(let isSame):
             let body = isSame ? job.body : Array("{}".utf8)
             return ("\(model.create(job, body: body, at: now))", "\(try await store.create(job, body: body))")
-        case .claim(let owner, let mayBeSuspect):
+        case .claim(let owner, let mayBeSuspect, let former):
             var request = ClaimRequest(
                 job: job, body: job.body, owner: owner, startedFields: #""worker":"w","backend":"b","model":null"#)
             request.mayBeSuspect = mayBeSuspect
+            request.formerOwner = former
             return (Self.text(model.claim(request, at: now)), Self.text(try await store.claim(request)))
         case .renew(let owner):
             return ("\(model.renew(job.id, owner: owner, at: now))", "\(try await renewInRedis(owner))")

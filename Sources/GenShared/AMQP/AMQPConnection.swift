@@ -177,7 +177,9 @@ extension AMQPConnection: PollSource {
             // The library may hold whole frames that `poll` cannot see.
             if handle.hasBufferedFrames { return (-1, 0) }
             // Heartbeats are sent and checked only inside the library's calls: look in once a second.
-            return (handle.descriptor, 1000)
+            // A publication whose time is over is told so then, not up to a second later.
+            let due = connection.nextDeadline.map { ($0 - connection.clock.now).milliseconds + 1 } ?? 1000
+            return (handle.descriptor, Int32(clamping: min(1000, due)))
         }
         if timeout != 0 { pollDescriptor(descriptor, events: POLLIN, wake: wake, timeoutMilliseconds: timeout) }
     }
@@ -251,11 +253,13 @@ extension AMQPConnection: PollSource {
 
     private func settle(_ tag: UInt64, _ isMultiple: Bool, isRefused: Bool) {
         // Confirms may come out of order: a multiple one settles whatever is still open up to its tag.
+        // Which of several without an id was returned cannot be told: none of them counts as taken.
+        defer { if unconfirmed.values.allSatisfy({ $0.message.messageID != nil }) { returned[""] = nil } }
         let numbers = isMultiple ? unconfirmed.keys.filter { $0 <= tag }.sorted() : [tag]
         for number in numbers {
             guard let publication = unconfirmed.removeValue(forKey: number) else { continue }
             // The return of an unroutable message comes before its ack.
-            let reason = returned.removeValue(forKey: publication.message.messageID ?? "")
+            let reason = publication.message.messageID.map { returned.removeValue(forKey: $0) } ?? returned[""]
             publication.completion(isRefused ? .nacked : reason.map(PublishOutcome.returned) ?? .confirmed)
         }
     }

@@ -23,5 +23,8 @@ package struct AMQPError: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
+    /// Whether RabbitMQ understood the call and said no.
+    package var isRefused: Bool { if case .refused = code { true } else { false } }
+
     package var description: String { message }
 }

@@ -48,7 +48,8 @@ package struct Topology: Sendable {
     /// Everything for these pools.
     package init(pools: [String]) {
         exchanges.append(Exchange(name: Self.jobs, type: "direct"))
-        addFanout(Self.dropped, [:])
+        // RabbitMQ 4 deletes what came back 20 times, and from here there is nowhere else to go.
+        addFanout(Self.dropped, ["x-delivery-limit": .integer(1_000_000)])
         addFanout(
             Self.dead,
             [

@@ -103,6 +103,7 @@ public struct JobWatch: AsyncSequence, Sendable {
         private mutating func perform(_ first: [WatchMachine.Action]) async throws {
             var actions = first[...]
             while let action = actions.popFirst() {
+                try Task.checkCancellation()
                 switch action {
                 case .show(let event):
                     patience.reset()

@@ -98,6 +98,7 @@ struct WatchMachine {
         _ events: [JobEvent], _ isWhole: Bool, _ record: JobRecord?, _ now: Timestamp
     ) -> [Action] {
         isReading = false
+        let before = last
         guard let record else { return missing() }
         hasSeenRecord = true
         missingLooks = 0
@@ -136,7 +137,8 @@ struct WatchMachine {
             actions += show(event)
         }
         guard !isEnded else { return actions }
-        if !isWhole {
+        // A page that led nowhere, full of what is no event, would be read again and again: silence will ask again.
+        if !isWhole, last != before {
             mustReadAgain = false
             return actions + read()
         }

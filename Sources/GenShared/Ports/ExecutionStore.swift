@@ -37,6 +37,9 @@ package struct ClaimRequest: Sendable {
     package var startedFields: String
     /// Whether a job may be given whose worker went away before; otherwise `suspect` is answered.
     package var mayBeSuspect = false
+    /// The owner of an earlier attempt in the same process that ended while the store was away, so that its lease could
+    /// not be given back; taking it back counts as nothing.
+    package var formerOwner: String?
 
     package init(job: Job, body: [UInt8], owner: String, startedFields: String) {
         self.job = job

@@ -6,6 +6,7 @@ extension RedisJobStore: ExecutionStore {
         command.append(timing.length.milliseconds)
         command.append(request.startedFields)
         command.append(request.mayBeSuspect ? 1 : 0)
+        command.append(request.formerOwner ?? "")
         var reply = try await call(command)
         if reply.word == "missing" {
             // Another client's message: the record is made of it. Ours have one already, and are spared the bytes.

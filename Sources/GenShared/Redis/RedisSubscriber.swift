@@ -28,6 +28,8 @@ package actor RedisSubscriber: ChannelSource {
     private var isFlushed = true
     private var retryAt: ContinuousClock.Instant?
     private var backoff = Backoff(first: .milliseconds(50), limit: .seconds(2))
+    /// What was logged last: the same is not told again until it was well in between.
+    private var lastTold: String?
     private var heardAt: ContinuousClock.Instant
     private var pingedAt: ContinuousClock.Instant?
 
@@ -134,7 +136,6 @@ extension RedisSubscriber: PollSource {
         let fresh = try RedisSession.open(url: url, name: name, timeouts: timeouts)
         handle = fresh
         retryAt = nil
-        backoff.reset()
         heardAt = clock.now
         pingedAt = nil
         for name in channels.keys { try transmit("SUBSCRIBE", name) }
@@ -150,6 +151,9 @@ extension RedisSubscriber: PollSource {
             guard let listeners = channels[channel]?.listeners, let text = parts[2].string else { return }
             for listener in listeners.values { listener(.message(text)) }
         case "subscribe":
+            // Only now it is good: a server that accepts and then refuses is not to be asked twenty times a second.
+            backoff.reset()
+            lastTold = nil
             channels[channel]?.isConfirmed = true
             for listener in channels[channel]?.listeners.values ?? [:].values { listener(.subscribed) }
         default: break
@@ -173,6 +177,10 @@ extension RedisSubscriber: PollSource {
         handle = nil
         isFlushed = true
         retryAt = clock.now + backoff.next()
+        if error.message != lastTold {
+            lastTold = error.message
+            Log.warning("subscriber_lost", ["reason": .string(error.message)])
+        }
         for name in channels.keys { channels[name]?.isConfirmed = false }
         tellAll(.lost(error.message))
     }

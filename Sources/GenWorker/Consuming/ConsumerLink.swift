@@ -1,4 +1,5 @@
 import GenShared
+import Synchronization
 
 /// Keeps the worker's consuming connection: connects, checks the topology, hands deliveries on, and does it all again
 /// after a loss.
@@ -7,7 +8,19 @@ struct ConsumerLink: Sendable {
     let pools: [PoolRunner]
     let dropped: DroppedConsumer
     let readiness: Readiness
-    var scheduler: any Scheduler = SystemScheduler()
+    private let scheduler: any Scheduler
+    private let forbidden = Forbidden()
+
+    init(
+        connector: any ConsumerConnector, pools: [PoolRunner], dropped: DroppedConsumer, readiness: Readiness,
+        scheduler: any Scheduler = SystemScheduler()
+    ) {
+        self.connector = connector
+        self.pools = pools
+        self.dropped = dropped
+        self.readiness = readiness
+        self.scheduler = scheduler
+    }
 
     /// A connection that lived that long was a good one: the next try may come soon after its loss.
     ///
@@ -52,9 +65,7 @@ struct ConsumerLink: Sendable {
         }
         origin.set(connection)
         do throws(AMQPError) {
-            let declared = try await connection.declare(Topology(pools: pools.map(\.name)), onlyMissing: true)
-            if !declared.isEmpty { Log.info("topology_declared", ["names": .array(declared.map(JSONValue.string))]) }
-            try await dropped.attach(to: connection)
+            try await prepare(connection)
         } catch {
             await connection.close()
             throw error
@@ -63,6 +74,32 @@ struct ConsumerLink: Sendable {
         for await error in losses { throw error }
         // Cancelled: the pools have requeued and acknowledged what they had.
         await connection.close()
+    }
+
+    /// Declares what is missing and attaches to the queue of what RabbitMQ gave up on, as far as our user may.
+    ///
+    /// What it may not costs this connection, is told, and is left out on the next: lanes can be served all the same.
+    private func prepare(_ connection: any ConsumerConnection) async throws(AMQPError) {
+        try await unlessForbidden("declaring missing queues") { () throws(AMQPError) in
+            let declared = try await connection.declare(Topology(pools: pools.map(\.name)), onlyMissing: true)
+            if !declared.isEmpty { Log.info("topology_declared", ["names": .array(declared.map(JSONValue.string))]) }
+        }
+        try await unlessForbidden("consuming \(Topology.dropped)") { () throws(AMQPError) in
+            try await dropped.attach(to: connection)
+        }
+    }
+
+    private func unlessForbidden(
+        _ what: String, _ body: () async throws(AMQPError) -> Void
+    ) async throws(AMQPError) {
+        guard !forbidden.contains(what) else { return }
+        do throws(AMQPError) { try await body() } catch {
+            if error.code == .refused(403) {
+                forbidden.insert(what)
+                Log.error("not_permitted", ["what": .string(what), "reason": .string(error.message)])
+            }
+            throw error
+        }
     }
 
     private func hand(_ delivery: AMQPDelivery, from connection: any ConsumerConnection) {
@@ -80,6 +117,14 @@ struct ConsumerLink: Sendable {
             for lane in Lane.allCases where pool.consumerTag(lane) == tag { return body(pool, lane) }
         }
     }
+}
+
+/// What the broker has not let us do; a restart of the worker asks again.
+private final class Forbidden: Sendable {
+    private let state = Mutex<Set<String>>([])
+
+    func contains(_ what: String) -> Bool { state.withLock { $0.contains(what) } }
+    func insert(_ what: String) { state.withLock { _ = $0.insert(what) } }
 }
 
 extension AMQPError {

@@ -80,8 +80,12 @@ final class DroppedConsumer: Sendable {
                 rejected: RejectedMessage(
                     body: message.body, kind: job?.kind.rawValue ?? message.type ?? "", pool: message.pool,
                     lane: message.lane))
-            // Under a live lease.
-            guard let ended else { return await router.retry(message, after: .seconds(10)) }
+            guard let ended else {
+                // Under a live lease. Without a lane there is no way back, only the dead queue.
+                return lane == nil
+                    ? await router.bury(message, reason: "dropped", detail: detail)
+                    : await router.retry(message, after: .seconds(10))
+            }
             // Completed, cancelled or expired before: nothing is left to be done for it. Failed, now or just before a
             // crash of ours: the dead queue shall have it.
             guard ended == .failed else { return true }

@@ -22,6 +22,8 @@ struct LaneMachine {
         case checked(Ticket, isOpen: Bool)
         /// A running job holds its claim.
         case claimed(Ticket, isPreemptable: Bool)
+        /// What is to be done with a running job's delivery is known: its slot is free in a moment.
+        case concluded(Ticket)
         /// A running job's slot is free again.
         case finished(Ticket)
         case consumerCancelled(Lane)
@@ -49,8 +51,14 @@ struct LaneMachine {
     private struct Running {
         let lane: Lane
         let order: UInt64
+        /// The interactive consumer under which it came.
+        let consumer: UInt64
         var isPreemptable = false
         var isPreempting = false
+        var isConcluded = false
+
+        /// Its slot is not on its way already.
+        var mayBePushedOut: Bool { !isPreempting && !isConcluded }
     }
 
     /// How long after an interactive delivery no batch job starts: the next of a burst may be on its way.
@@ -71,6 +79,9 @@ struct LaneMachine {
     private var isDraining = false
     private var pausedUntil: Instant?
     private var resumesAt: [Lane: Instant] = [:]
+    /// The interactive consumer: which one it is, and how many deliveries it may hold.
+    private var consumer: UInt64 = 0
+    private var prefetch = 0
 
     init(slots: Int, batchMinSlots: Int = 0) {
         self.slots = slots
@@ -80,7 +91,12 @@ struct LaneMachine {
     var runningCount: Int { running.count }
     var isIdle: Bool { running.isEmpty && interactive.isEmpty && unchecked.isEmpty && batch.isEmpty }
     private var free: Int { slots - running.count }
-    private var coming: Int { running.values.count { $0.isPreempting } }
+    /// Slots that are about to be free.
+    private var coming: Int { running.values.count { $0.isPreempting || $0.isConcluded } }
+
+    func isRunning(_ ticket: Ticket) -> Bool { running[ticket] != nil }
+    /// Whether nothing is taken for now.
+    func isPaused(at now: Instant) -> Bool { isPaused(now) }
 
     mutating func handle(_ input: Input, at now: Instant) -> [Action] {
         var actions: [Action] = []
@@ -98,6 +114,7 @@ struct LaneMachine {
             guard unchecked.remove(ticket) != nil else { return [] }
             if isOpen { interactive.append(ticket) } else { actions.append(.acknowledge(ticket)) }
         case .claimed(let ticket, let isPreemptable): running[ticket]?.isPreemptable = isPreemptable
+        case .concluded(let ticket): running[ticket]?.isConcluded = true
         case .finished(let ticket): running[ticket] = nil
         case .consumerCancelled(let lane): attached.remove(lane)
         case .refused(let lane, let until):
@@ -154,19 +171,42 @@ struct LaneMachine {
         }
         actions += settleBatch(now)
         guard isConnected else { return actions }
-        // A batch job that may be pushed out is as good as a free slot.
-        if !attached.contains(.interactive), mayAttach(.interactive, now),
-            free > 0 || (youngestBatch() != nil && interactive.isEmpty)
-        {
-            attached.insert(.interactive)
-            actions.append(.attach(.interactive, prefetch: slots))
-        }
+        actions += settleInteractiveConsumer(now)
         let room = free - interactive.count - unchecked.count - batch.count
         if !attached.contains(.batch), batch.isEmpty, room > 0, mayAttach(.batch, now) {
             attached.insert(.batch)
             actions.append(.attach(.batch, prefetch: room))
         }
         return actions
+    }
+
+    /// Attaches the interactive consumer for as many deliveries as could start, and again for more where it came to
+    /// little: what ran when it was attached belongs to the consumer before, and does not count for it. More than could
+    /// start would only be handed back, and each handing back counts at the broker.
+    private mutating func settleInteractiveConsumer(_ now: Instant) -> [Action] {
+        // A batch job that may be pushed out is as good as a free slot.
+        let room = free + preemptableCount
+        guard attached.contains(.interactive) else {
+            guard mayAttach(.interactive, now), free > 0 || (preemptableCount > 0 && interactive.isEmpty) else {
+                return []
+            }
+            return [attachInteractive(room)]
+        }
+        let held = running.values.count { $0.lane == .interactive && $0.consumer == consumer }
+        let wanted = min(slots, held + room)
+        // Doubling at least, or all there is: a few steps, not one for each slot.
+        guard wanted > prefetch, wanted == slots || wanted >= 2 * prefetch, interactive.isEmpty, unchecked.isEmpty
+        else {
+            return []
+        }
+        return detach(.interactive) + [attachInteractive(room)]
+    }
+
+    private mutating func attachInteractive(_ room: Int) -> Action {
+        attached.insert(.interactive)
+        consumer += 1
+        prefetch = min(slots, max(1, room))
+        return .attach(.interactive, prefetch: prefetch)
     }
 
     private mutating func settleBatch(_ now: Instant) -> [Action] {
@@ -196,7 +236,7 @@ struct LaneMachine {
 
     private mutating func start(_ ticket: Ticket, _ lane: Lane) -> Action {
         order += 1
-        running[ticket] = Running(lane: lane, order: order)
+        running[ticket] = Running(lane: lane, order: order, consumer: consumer)
         return .start(ticket)
     }
 
@@ -205,9 +245,15 @@ struct LaneMachine {
     }
 
     private func youngestBatch() -> Ticket? {
-        let candidates = running.filter { $0.value.lane == .batch && !$0.value.isPreempting }
-        guard candidates.count > batchMinSlots else { return nil }
-        return candidates.filter(\.value.isPreemptable).max { $0.value.order < $1.value.order }?.key
+        guard preemptableCount > 0 else { return nil }
+        return running.filter { $0.value.lane == .batch && $0.value.mayBePushedOut && $0.value.isPreemptable }
+            .max { $0.value.order < $1.value.order }?.key
+    }
+
+    /// Batch jobs that may be pushed out, but for those that always have a slot.
+    private var preemptableCount: Int {
+        let candidates = running.values.filter { $0.lane == .batch && $0.mayBePushedOut }
+        return max(0, min(candidates.count - batchMinSlots, candidates.count { $0.isPreemptable }))
     }
 
     /// Whether the lane's time of being left alone is over.

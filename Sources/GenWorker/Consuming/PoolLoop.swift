@@ -8,6 +8,9 @@ struct PoolLoop {
     private struct Held {
         var tag: UInt64
         var connection: any ConsumerConnection
+        /// Further messages of the same job on that connection. Each must fare for itself: the one in hand may be
+        /// acknowledged for a copy's sake that is among these.
+        var others: [UInt64] = []
         let delivery: JobDelivery
         let job: Job
         let running: RunningJob
@@ -21,6 +24,7 @@ struct PoolLoop {
     private var nextTicket: UInt64 = 0
     private var timer: (task: Task<Void, Never>, due: ContinuousClock.Instant)?
     private var isDraining = false
+    private var isPauseTold = false
     private var pauses = Backoff(first: .seconds(2), limit: .seconds(30))
     /// A queue that answers no consumer costs the whole connection each time it is tried, and with it the other lane.
     private var refusals: [Lane: Backoff] = [:]
@@ -38,7 +42,13 @@ struct PoolLoop {
 
     mutating func handle(_ event: PoolRunner.Event) async {
         let now = pool.scheduler.now
+        let wasPaused = machine.isPaused(at: now)
         for action in react(to: event, at: now) { await perform(action) }
+        if !wasPaused, !machine.isPaused(at: now), isPauseTold {
+            isPauseTold = false
+            // With all slots busy nothing is attached that would say so.
+            if connection != nil { pool.readiness.serves(pool.name) }
+        }
         scheduleTick(now)
     }
 
@@ -82,15 +92,18 @@ struct PoolLoop {
         _ ticket: LaneMachine.Ticket, _ disposition: Disposition, _ now: ContinuousClock.Instant
     ) -> [LaneMachine.Action] {
         settle(ticket, disposition)
+        let actions = machine.handle(.concluded(ticket), at: now)
         guard case .requeueAndPause(let reason) = disposition else {
             pauses.reset()
-            return []
+            return actions
         }
-        return pause(reason, now)
+        return actions + pause(reason, now)
     }
 
     /// Takes nothing for a while, longer each time: requeueing in a loop would use up the broker's delivery limit.
     private mutating func pause(_ reason: String, _ now: ContinuousClock.Instant) -> [LaneMachine.Action] {
+        // All that was under way meets the same outage: it is one, and one pause.
+        guard !machine.isPaused(at: now) else { return [] }
         let length = pauses.next(on: pool.scheduler)
         Log.warning(
             "consuming_paused",
@@ -98,13 +111,14 @@ struct PoolLoop {
                 "pool": .string(pool.name), "reason": .string(reason),
                 "pause_ms": .integer(Int64(length.milliseconds)),
             ])
+        isPauseTold = true
         pool.readiness.stops(pool.name, reason)
         return machine.handle(.pause(until: now + length), at: now)
     }
 
     /// What only waited is delivered again by the broker; what runs keeps its place for its next tag.
     private mutating func forgetWaiting() {
-        for (ticket, entry) in held where !pool.registry.isRunning(entry.job.id) {
+        for (ticket, entry) in held where !machine.isRunning(ticket) {
             held[ticket] = nil
             tickets[entry.job.id] = nil
         }
@@ -132,11 +146,15 @@ struct PoolLoop {
             return nil
         }
         if let twin = tickets[job.id] {
-            // The broker lost our connection and delivers again what still runs here: the new tag counts. A second
-            // message of the job, on the same connection, stands for the first, which would stay unacknowledged.
-            if let before = held[twin], before.connection === origin { origin.acknowledge(before.tag) }
-            held[twin]?.tag = delivery.tag
-            held[twin]?.connection = origin
+            if held[twin]?.connection === origin {
+                held[twin]?.others.append(delivery.tag)
+            } else {
+                // The broker lost our connection and delivers again what still runs here: the new tag counts, those of
+                // the old connection are void.
+                held[twin]?.tag = delivery.tag
+                held[twin]?.connection = origin
+                held[twin]?.others = []
+            }
             return nil
         }
         nextTicket += 1
@@ -156,6 +174,8 @@ struct PoolLoop {
         case .acknowledge: entry.connection.acknowledge(entry.tag)
         case .requeue, .requeueAndPause: entry.connection.requeue(entry.tag)
         }
+        // Their claims find how the job stands by then.
+        for tag in entry.others { entry.connection.requeue(tag) }
     }
 
     // MARK: Actions
@@ -212,7 +232,11 @@ struct PoolLoop {
         }
     }
 
+    /// No answer for that long, or a refusal, is about the queue; a connection that is lost sooner is lost.
+    private static let silence: Duration = .seconds(5)
+
     private mutating func attach(_ lane: Lane, _ prefetch: Int) async {
+        let began = pool.scheduler.now
         do {
             try await connection?.consume(
                 queue: Topology.queue(pool: pool.name, lane: lane), tag: pool.consumerTag(lane), prefetch: prefetch)
@@ -223,7 +247,9 @@ struct PoolLoop {
                 "consume_failed",
                 ["pool": .string(pool.name), "lane": .string(lane.rawValue), "reason": .string(error.message)])
             pool.readiness.stops(pool.name, "\(Topology.queue(pool: pool.name, lane: lane)): \(error.message)")
-            pool.post(.attachFailed(lane))
+            // Whoever comes next on this connection meets its loss, which says nothing of another queue.
+            connection = nil
+            if error.isRefused || pool.scheduler.now - began >= Self.silence { pool.post(.attachFailed(lane)) }
         }
     }
 

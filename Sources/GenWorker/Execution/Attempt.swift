@@ -15,6 +15,7 @@ struct Attempt {
     var outputLimit = JobLimits().outputBytes
 
     private(set) var result = ""
+    private var reasoningBytes = 0
     private(set) var firstTextAt: ContinuousClock.Instant?
     private let scheduler: any Scheduler
     private let startedAt: ContinuousClock.Instant
@@ -57,6 +58,9 @@ struct Attempt {
             guard filter.isEnded else { return nil }
             return .completed(.stop, stream.partialUsage, tokensPerSecond: nil)
         case .reasoning(let piece):
+            // Reasoning is kept and stored like the answer, and bounded with it.
+            reasoningBytes += piece.utf8.count
+            guard reasoningBytes <= outputLimit else { return .aborted(.outputTooLarge(outputLimit)) }
             await writer.write(.reasoning(piece))
         case .progress(let progress):
             await writer.write(.progress(progress))

@@ -89,7 +89,8 @@ struct AttemptEnding: Sendable {
         switch await give(back: content, .failure, delay, usage) {
         case .released?: break
         case .ended(let state)?: return await announce(state)
-        case .behind?, .fenced?, nil: return .requeue
+        case .behind?, .fenced?: return .requeue
+        case nil: return .requeueAndPause("Redis did not take how the attempt ended")
         }
         return await router.retry(execution.delivery, after: delay)
             ? .acknowledge : .requeueAndPause("RabbitMQ takes no copy")
@@ -130,7 +131,8 @@ struct AttemptEnding: Sendable {
             case .behind(let last)? where resends < 3:
                 resends += 1
                 rest = (last, writer.events(after: last))
-            case .behind?, .fenced?, nil: return .requeue
+            case .behind?, .fenced?: return .requeue
+            case nil: return .requeueAndPause("Redis did not take how the attempt ended")
             }
         }
     }
@@ -139,7 +141,7 @@ struct AttemptEnding: Sendable {
         let reply: Void? = await persistently {
             try await store.announce(job.id, state: state, kind: job.kind.rawValue, tenant: job.tenant)
         }
-        return reply == nil ? .requeueAndPause("Redis is away") : .acknowledge
+        return reply == nil ? .requeueAndPause("Redis did not take how the attempt ended") : .acknowledge
     }
 
     /// Repeats a call until the store has answered it, at most for a while.
@@ -149,6 +151,8 @@ struct AttemptEnding: Sendable {
             return try await StorePatience(scheduler: execution.services.scheduler).answer(
                 within: .seconds(30), isWorthRepeating: \.isRetryable, call)
         } catch {
+            // The lease may still be ours when the job comes again.
+            execution.services.unreturned.add(job.id, owner: owner)
             Log.error("store_refused", ["job": .string(job.id.rawValue), "reason": .string("\(error)")])
             return nil
         }

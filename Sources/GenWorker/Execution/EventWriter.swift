@@ -24,6 +24,10 @@ final class EventWriter: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
+    /// Stored events that are kept for a store that is set back by a failover: seconds of text at any speed, and a bound
+    /// for a backend that never ends. What is asked for beyond it is gone, and the attempt with it.
+    private static let keptLimit = 20_000
+
     /// Text that waits for the store beyond this stops the reader; an unreachable store is waited for that long.
     private static let bufferLimit = 1 << 20
     private static let patience: Duration = .seconds(60)
@@ -73,6 +77,14 @@ final class EventWriter: Sendable {
     /// The events after that one, for a store that has lost them.
     func events(after id: EventID) -> [(id: EventID, json: String)] {
         state.withLock { state in state.sent.filter { $0.id > id } }
+    }
+
+    /// Whether all events after that one are still kept.
+    private func hasAll(after id: EventID) -> Bool {
+        state.withLock { state in
+            guard let first = state.sent.first else { return true }
+            return first.id <= id.next
+        }
     }
 
     // MARK: Sending
@@ -126,10 +138,19 @@ final class EventWriter: Sendable {
             if isCancelWanted { running.abort(.cancelled) }
             proceed { state in
                 state.stored = batch.events.last?.id ?? state.stored
+                // Half at a time, so that it costs nothing on the whole.
+                if state.sent.count > Self.keptLimit * 2 {
+                    state.sent.removeFirst(state.sent.count - Self.keptLimit)
+                }
                 state.failingSince = nil
                 state.backoff.reset()
             }
-        case .success(.behind(let last)): proceed { $0.stored = last }
+        case .success(.behind(let last)):
+            guard hasAll(after: last) else {
+                running.abort(.storeLost("Redis has lost more of the log than is kept"))
+                return proceed { $0.isFenced = true }
+            }
+            proceed { $0.stored = last }
         case .success(.fenced):
             running.abort(.fenced)
             proceed { $0.isFenced = true }

@@ -17,6 +17,7 @@ struct ExecutionServices: Sendable {
     var scheduler: any Scheduler = SystemScheduler()
     /// Shared by all pools of the worker.
     var suspects = SuspectGate()
+    var unreturned = UnreturnedLeases()
 }
 
 /// Timers of one attempt beside its own timeout.

@@ -33,6 +33,7 @@ struct JobExecution: Sendable {
             return await reject(job, owner)
         }
         var request = ClaimRequest(job: job, body: delivery.body, owner: owner, startedFields: startedFields(backend))
+        request.formerOwner = services.unreturned.owner(of: job.id)
         do {
             let reply = try await claim(request)
             guard reply == .suspect else { return await follow(reply, job, owner, backend) }
@@ -52,6 +53,8 @@ struct JobExecution: Sendable {
     private func follow(
         _ reply: ClaimReply, _ job: Job, _ owner: String, _ backend: any GenerationBackend
     ) async -> Disposition? {
+        // However it stands: that lease is over.
+        services.unreturned.remove(job.id)
         switch reply {
         case .claimed(let claim):
             await execute(job, claim, owner, backend)

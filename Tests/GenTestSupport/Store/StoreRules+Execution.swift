@@ -25,7 +25,8 @@ extension StoreRules {
         guard let state = entry.state else { return .suspect }
         if state.isTerminal, !faults.contains(.claimIgnoresEnd) { return .terminal(state) }
         let lease = entry.integer("lease_until")
-        if state == .running, lease > time {
+        let isOwn = state == .running && request.formerOwner != nil && entry.fields["owner"] == request.formerOwner
+        if state == .running, lease > time, !isOwn {
             if entry.fields["owner"] == request.owner { return .claimed(given(entry, time)) }
             if !faults.contains(.claimIgnoresLease) { return .busy(.milliseconds(lease - time)) }
         }
@@ -35,14 +36,14 @@ extension StoreRules {
         }
         var crashes = entry.integer("crashes")
         let expires = entry.integer("expires_at")
-        if state == .running {
+        if state == .running, !isOwn {
             if !faults.contains(.crashesNotCounted) { crashes += 1 }
             if crashes >= crashLimit {
                 let reason = "\(crashes) workers went away while they ran this job"
                 fail("poison", reason, &entry, &emission, time, crashes)
                 return .ended(.failed)
             }
-        } else if expires > 0, expires <= time {
+        } else if state != .running, expires > 0, expires <= time {
             emission.conclude(.expired, &entry, "\"type\":\"expired\"", time)
             return .ended(.expired)
         }

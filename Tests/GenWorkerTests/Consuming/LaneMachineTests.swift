@@ -115,7 +115,8 @@ struct LaneMachineTests {
             if case .drain = input {
                 #expect(later == [])
             } else {
-                #expect(later.contains(.attach(.interactive, prefetch: 2)))
+                // One slot is taken: more than the other could start would only be handed back.
+                #expect(later.contains(.attach(.interactive, prefetch: 1)))
             }
         }
     }
@@ -191,5 +192,47 @@ struct LaneMachineTests {
         perform(machine.handle(.drain, at: now))
         for ticket in running { perform(machine.handle(.finished(ticket), at: now)) }
         #expect(machine.isIdle && waiting.isEmpty, "seed \(seed)")
+    }
+
+    @Test("a delivery that comes before the slot of a concluded job is free waits for it, and the consumer stays")
+    func concluded() {
+        var machine = LaneMachine(slots: 1)
+        _ = machine.handle(.connected, at: start)
+        _ = machine.handle(.delivered(ticket(1), .interactive), at: start)
+        #expect(machine.handle(.concluded(ticket(1)), at: start) == [])
+        #expect(machine.handle(.delivered(ticket(2), .interactive), at: start) == [.check(ticket(2))])
+        #expect(machine.handle(.checked(ticket(2), isOpen: true), at: start) == [])
+        #expect(machine.handle(.finished(ticket(1)), at: start) == [.start(ticket(2))])
+    }
+
+    @Test(
+        "an interactive consumer that was attached for few slots is attached for more when more are free, in few steps")
+    func widening() {
+        var machine = LaneMachine(slots: 8)
+        _ = machine.handle(.connected, at: start)
+        for number in 1...8 as ClosedRange<UInt64> {
+            _ = machine.handle(.delivered(ticket(number), .interactive), at: start)
+        }
+        _ = machine.handle(.disconnected, at: start)
+        _ = machine.handle(.connected, at: start)
+        var prefetches: [Int] = []
+        for number in 1...8 as ClosedRange<UInt64> {
+            for case .attach(.interactive, let prefetch) in machine.handle(.finished(ticket(number)), at: start) {
+                prefetches.append(prefetch)
+            }
+        }
+        #expect(prefetches == [1, 2, 4, 8])
+    }
+
+    @Test("a lane that refuses its consumer is left alone until its time, and the other goes on")
+    func refused() {
+        var machine = LaneMachine(slots: 2)
+        _ = machine.handle(.connected, at: start)
+        _ = machine.handle(.refused(.batch, until: start + .seconds(5)), at: start)
+        _ = machine.handle(.disconnected, at: start)
+        let again = machine.handle(.connected, at: start + .seconds(1))
+        #expect(again == [.attach(.interactive, prefetch: 2)])
+        #expect(machine.nextTick(after: start + .seconds(1)) == start + .seconds(5))
+        #expect(machine.handle(.tick, at: start + .seconds(5)) == [.attach(.batch, prefetch: 2)])
     }
 }

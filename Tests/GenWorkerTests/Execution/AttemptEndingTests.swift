@@ -22,11 +22,14 @@ struct AttemptEndingTests {
         #expect(fixture.store.jobState == .completed && fixture.store.announced == [.completed])
     }
 
-    @Test("an end that the store refuses gives the message back")
+    @Test("an end that the store refuses gives the message back, and nothing more is taken for a while")
     func finishRefused() async {
         let fixture = ExecutionFixture(text("a") + [Self.done])
         fixture.store.fail(.finish, with: refused)
-        #expect(await fixture.run() == .requeue)
+        guard case .requeueAndPause = await fixture.run() else {
+            Issue.record("not handed back")
+            return
+        }
         #expect(fixture.store.announced.isEmpty)
     }
 

@@ -52,6 +52,11 @@ final class Checker: @unchecked Sendable {
     /// Whether its end was stored, even if a failover has taken that back and nothing is left of the job.
     func hasEnded(_ id: JobID) -> Bool { redis.rules.entries[id]?.state == nil && ended.contains(id) }
 
+    private var takingBack: JobID?
+
+    /// The next start of that job follows an attempt of the same worker that is over: no crash.
+    func takenBack(_ id: JobID) { takingBack = id }
+
     // MARK: The store
 
     func rolledBack() {
@@ -102,7 +107,7 @@ final class Checker: @unchecked Sendable {
         switch event.content {
         case .started:
             if now.notBefore > time { violate("\(id): started before its time") }
-            if now.state == .running {
+            if now.state == .running, takingBack != id {
                 now.takeovers += 1
                 if now.lease > time { violate("\(id): started under another's live lease") }
                 if isQuiet { violate("\(id): a lease was lost although nothing was done to anybody") }
@@ -110,6 +115,7 @@ final class Checker: @unchecked Sendable {
             if entry.integer("crashes") < now.takeovers, !wasRolledBack {
                 violate("\(id): \(now.takeovers) crashes, \(entry.integer("crashes")) counted")
             }
+            takingBack = nil
             now.text = ""
             now.state = .running
         case .chunk(let text): now.text += text

@@ -41,6 +41,7 @@ final class World: @unchecked Sendable {
         self.options = options
         slots = Int.random(in: 1...2, using: &simulation.random)
         redis.onChange = { [checker] in checker.storeChanged() }
+        redis.onTakenBack = { [checker] in checker.takenBack($0) }
         broker.onLastCopyGone = { [checker] in checker.lastCopyGone($0) }
         for _ in 0..<2 { addWorker() }
     }

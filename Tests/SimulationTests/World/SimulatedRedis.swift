@@ -16,6 +16,8 @@ final class SimulatedRedis: @unchecked Sendable {
     private var snapshots: [(at: Duration, rules: StoreRules)] = []
     /// Told what was written, after every call.
     var onChange: (() -> Void)?
+    /// Told when a worker takes a lease back that it could not give back.
+    var onTakenBack: ((JobID) -> Void)?
 
     /// `@unchecked`: see `Simulation`.
     final class Subscription: @unchecked Sendable {

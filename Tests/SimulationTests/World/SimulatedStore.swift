@@ -79,7 +79,13 @@ final class SimulatedStore: ExecutionStore, SubmissionStore, ChannelSource, @unc
     // MARK: ExecutionStore
 
     func claim(_ request: ClaimRequest) async throws -> ClaimReply {
-        try await call { $0.claim(request, at: $1) }
+        try await call { [redis] rules, time in
+            let entry = rules.entries[request.job.id]
+            if entry?.state == .running, let former = request.formerOwner, entry?.fields["owner"] == former {
+                redis.onTakenBack?(request.job.id)
+            }
+            return rules.claim(request, at: time)
+        }
     }
 
     func append(_ batch: EventBatch, completion: @escaping @Sendable (Result<AppendReply, StoreError>) -> Void) {

@@ -16,7 +16,7 @@ extension RedisScript {
               \(ScriptPrelude.cancelFlag))
             if not state then return { 'unknown' } end
             if state == 'running' and (tonumber(lease) or 0) > time then
-              redis.call('PUBLISH', ARGV[3], 'cancel ' .. ARGV[4])
+              redis.pcall('PUBLISH', ARGV[3], 'cancel ' .. ARGV[4])
               return { 'flagged' }
             end
             local fields, pairs = cancelled(time)

@@ -2,8 +2,9 @@ extension RedisScript {
     /// Takes the lease of a job for one attempt, or says why not.
     ///
     /// ARGV: 2 owner token, 3 lease (ms), 4 members of the `started` event beside type and attempt, 5 whether a job
-    /// may be given whose worker went away before (1 or 0), then what the record is made of where the message came from
-    /// another client: 6 body, 7 kind, 8 tenant, 9 pool, 10 lane, 11 created_at, 12 expires_at.
+    /// may be given whose worker went away before (1 or 0), 6 the owner under which the same worker gave up
+    /// before without being able to say so (or empty), then what the record is made of where the message came from another
+    /// client: 7 body, 8 kind, 9 tenant, 10 pool, 11 lane, 12 created_at, 13 expires_at.
     ///
     /// Replies: `missing` where there is no record and no body was sent; `claimed <attempt> <last> <failures> <crashes> <preempted> <ms since queued> <cancel wanted>`;
     /// `terminal <state>`; `busy <ms left of the other's lease>`; `wait <ms>`; `suspect <crashes>`; `ended <state>` where the script itself
@@ -20,10 +21,10 @@ extension RedisScript {
               unpack(redis.call('HMGET', record, 'state', 'owner', 'lease_until', 'attempt', 'failures', 'crashes',
                 'preempted', 'last', 'not_before', 'expires_at', 'queued_at'))
             local isNew = not state
-            if isNew and not ARGV[6] then return { 'missing' } end
+            if isNew and not ARGV[7] then return { 'missing' } end
             if isNew then
               state, owner, lease, attempt, failures, crashes, preempted = 'queued', '', 0, 0, 0, 0, 0
-              last, wait, expires, queued = '0-1', 0, ARGV[12], tonumber(ARGV[11]) or time
+              last, wait, expires, queued = '0-1', 0, ARGV[13], tonumber(ARGV[12]) or time
               if queued > time then queued = time end
             end
             lease, attempt, failures = count(lease), count(attempt), count(failures)
@@ -31,7 +32,9 @@ extension RedisScript {
             queued = queued and count(queued) or time
             last = last or '0-1'
             if isTerminal(state) then return { 'terminal', state } end
-            if state == 'running' and lease > time then
+            -- The caller's own attempt, which is over: no crash, and nobody to wait for.
+            local isOwn = state == 'running' and ARGV[6] ~= '' and owner == ARGV[6]
+            if state == 'running' and lease > time and not isOwn then
               if owner == ARGV[2] then
                 return { 'claimed', attempt, last, failures, crashes, preempted, integer(time - queued),
                   redis.call('EXISTS', flag) }
@@ -40,8 +43,8 @@ extension RedisScript {
             end
             local function make()
               if isNew then
-                redis.call('HSET', record, 'message', ARGV[6], 'kind', ARGV[7], 'tenant', ARGV[8], 'pool', ARGV[9],
-                  'lane', ARGV[10], 'created_at', ARGV[11], 'expires_at', ARGV[12], 'queued_at', integer(queued),
+                redis.call('HSET', record, 'message', ARGV[7], 'kind', ARGV[8], 'tenant', ARGV[9], 'pool', ARGV[10],
+                  'lane', ARGV[11], 'created_at', ARGV[12], 'expires_at', ARGV[13], 'queued_at', integer(queued),
                   'failures', 0, 'preempted', 0, 'not_before', 0)
               end
             end
@@ -57,12 +60,12 @@ extension RedisScript {
               conclude('failed', last, '"type":"failed","error":' .. failure, time, { 'error', failure, 'crashes', crashes })
               return { 'ended', 'failed' }
             end
-            if state == 'running' then
+            if state == 'running' and not isOwn then
               crashes = crashes + 1
               if crashes >= \(ScriptPrelude.crashLimit) then
                 return fail('poison', crashes .. ' workers went away while they ran this job')
               end
-            elseif expires > 0 and expires <= time then
+            elseif state ~= 'running' and expires > 0 and expires <= time then
               make()
               conclude('expired', last, '"type":"expired"', time)
               return { 'ended', 'expired' }

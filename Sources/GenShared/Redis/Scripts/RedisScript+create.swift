@@ -16,7 +16,7 @@ extension RedisScript {
               'attempt', 0, 'failures', 0, 'crashes', 0, 'preempted', 0, 'last', '0-1', 'owner', '', 'lease_until', 0,
               'not_before', 0)
             redis.call('PEXPIRE', record, \(ScriptPrelude.openRecord))
-            redis.call('PUBLISH', channel, compose('0-1', '0-0', '"type":"queued"'))
+            redis.pcall('PUBLISH', channel, compose('0-1', '0-0', '"type":"queued"'))
             return { 'created' }
             """)
 }

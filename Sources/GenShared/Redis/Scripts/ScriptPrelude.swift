@@ -56,7 +56,9 @@ enum ScriptPrelude {
             -- Anything else, a full memory say, fails here as it did before.
             redis.call('XADD', events, id, 'e', json)
           end
-          redis.call('PUBLISH', channel, json)
+          -- The log is the truth and pub/sub the speed: a user without the right to the channel must not leave half
+          -- an effect behind.
+          redis.pcall('PUBLISH', channel, json)
         end
         local function compose(id, last, fields)
           return '{"id":"' .. id .. '","prev":"' .. last .. '",' .. fields .. '}'
