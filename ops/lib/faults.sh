@@ -1,9 +1,6 @@
 # shellcheck shell=bash
 # The fault tests' servers, and running them.
 
-# A clock that is wrong, for the worker whose clock jumps.
-GENCLUSTER_FAULT_PACKAGES=(faketime)
-
 # The cases of ./ops/test, by the names of their functions: those that find most in
 # the least time, five minutes together.
 SHORT_FAULTS='^FaultTests\.(CheckerTests|ProxyTests|FaultTests/[A-Za-z]+/(f01|f03|f08|f10|f16|f17|f26|f28|f32|f33|f40|f41|f42|f61|f63))'
