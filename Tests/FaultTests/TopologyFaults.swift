@@ -115,7 +115,12 @@ extension FaultTests {
                     _ = try await worker.program.end()
                 }
                 _ = try await stage.worker()
-                try await poll(within: .seconds(60)) { try await stage.record(job.id).state == .failed }
+                do {
+                    try await poll(within: .seconds(60)) { try await stage.record(job.id).state == .failed }
+                } catch {
+                    try await stage.servers.rabbitmq.control("clear_policy", policy)
+                    throw error
+                }
                 try await stage.servers.rabbitmq.control("clear_policy", policy)
                 try await stage.settle(rules: .attempts(3, ends: ["failed"]))
             }
