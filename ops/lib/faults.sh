@@ -50,7 +50,7 @@ fault_tests() {
 
 # One row for each case that was run, as docs/reliability.md shows them.
 fault_table() {
-  sed -nE 's/^. Test "([FN][0-9]+) ([^"]*)"( with [0-9]+ test cases?)? (passed|failed) after ([0-9.]+) seconds.*/\1\t\2\t\4\t\5/p' "$1" |
+  sed -nE 's/^. Test "(F[0-9]+) ([^"]*)"( with [0-9]+ test cases?)? (passed|failed) after ([0-9.]+) seconds.*/\1\t\2\t\4\t\5/p' "$1" |
     sort | awk -F'\t' '
       NR == 1 { print "| case | rule | result | seconds |"; print "|---|---|---|---|" }
       { printf "| %s | %s | %s | %.0f |\n", $1, $2, $3, $4 }'
