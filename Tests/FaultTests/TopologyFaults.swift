@@ -83,9 +83,12 @@ extension FaultTests {
                 }
                 try await set(4000, 1000)
                 do {
-                    _ = try await stage.worker(slots: 2, backend: #"type: "echo", delay: "100ms""#)
+                    let worker = try await stage.worker(slots: 2, backend: #"type: "echo", delay: "100ms""#)
                     let jobs = try await stage.submit(2, pieces: 120)
                     for job in jobs { try await stage.waitForEnd(job) }
+                    // From 3.12 on the queue's own two hours win over the server's setting.
+                    let strikes = worker.program.errors.split(separator: "consumer_lost").count - 1
+                    print("figure: F12 the timeout struck \(strikes) times")
                 } catch {
                     try await set(7_200_000, 60_000)
                     throw error
@@ -182,6 +185,42 @@ extension FaultTests {
                 #expect(tries <= 4, "\(tries) tries in 11 s")
                 try await stage.submit(2)
                 try await stage.settle(within: .seconds(30), rules: .attempts(1))
+            }
+        }
+
+        @Test("F23 no exchange takes what RabbitMQ gives up on: it is kept, and handed over once the exchange is back")
+        func f23DeadLetterTargetMissing() async throws {
+            try await FaultStage.play("F23") { stage in
+                let policy = "limit-\(stage.pool)"
+                try await stage.setUp()
+                let queue = Topology.queue(pool: stage.pool, lane: .interactive)
+                try await stage.servers.rabbitmq.control(
+                    "set_policy", policy, "^\(queue)$", #"{"delivery-limit":1}"#, "--apply-to", "queues")
+                let job = stage.job(1, pieces: 2000)
+                try await stage.client.submit(job)
+                stage.note(job.id, .accepted, expected: nil)
+                for attempt in UInt64(1)...2 {
+                    let worker = try await stage.worker(slots: 1, backend: #"type: "echo", delay: "200ms""#)
+                    try await stage.waitForText(job.id, attempt: attempt)
+                    if attempt == 2 {
+                        try await PikaClient(stage.servers).run("channel.exchange_delete('\(Topology.dropped)')")
+                    }
+                    worker.program.signal(SIGKILL)
+                    _ = try await worker.program.end()
+                }
+                do {
+                    // Not to synchronise: the hand-over must have been tried, and failed.
+                    try await Task.sleep(for: .seconds(5))
+                    try await stage.setUp()
+                } catch {
+                    try await stage.setUp()
+                    throw error
+                }
+                _ = try await stage.worker()
+                // RabbitMQ tries such a hand-over again every 180 s.
+                try await poll(within: .seconds(240)) { try await stage.record(job.id).state.isTerminal }
+                try await stage.servers.rabbitmq.control("clear_policy", policy)
+                try await stage.settle(rules: .attempts(3, ends: ["failed"]))
             }
         }
 
