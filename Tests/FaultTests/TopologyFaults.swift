@@ -117,6 +117,8 @@ extension FaultTests {
                     worker.program.signal(SIGKILL)
                     _ = try await worker.program.end()
                 }
+                // Not to synchronise: while its lease lasts somebody may still run it, and it is only put back.
+                try await Task.sleep(for: .seconds(7))
                 _ = try await stage.worker()
                 do {
                     try await poll(within: .seconds(60)) { try await stage.record(job.id).state == .failed }
