@@ -145,7 +145,8 @@ extension FaultTests {
                         environment: try stage.environment())
                     let status: Int32?
                     do { status = try await starved.end(within: .seconds(4)) } catch { status = nil }
-                    if let status {
+                    // Where memory is refused, Swift's runtime itself ends the process: only what it held counts then.
+                    if let status, !limit.hasPrefix("--as") {
                         let lines = starved.errors.split(separator: "\n").count
                         #expect((1...127).contains(status), "\(limit): \(status): \(starved.errors.prefix(400))")
                         #expect((1...20).contains(lines), "\(limit): \(starved.errors.prefix(400))")
