@@ -3,7 +3,9 @@ import GenTestSupport
 
 /// Chooses faults by a seed, brings them about, and heals them again: one at a time, as the seed orders.
 struct Nemesis {
-    /// One thing that can go wrong. Where servers or workers are away for a while, how long is chosen, too.
+    /// One thing that can go wrong.
+    ///
+    /// Where servers or workers are away for a while, how long is chosen, too.
     enum Fault: String, CaseIterable {
         case brokerKilled
         case brokerFrozen

@@ -3,7 +3,7 @@
 
 # The cases of ./ops/test, by the names of their functions: those that find most in
 # the least time, five minutes together.
-SHORT_FAULTS='^FaultTests\.(CheckerTests|ProxyTests|FaultTests/[A-Za-z]+/(f01|f03|f07|f08|f10|f16|f17|f18|f26|f27|f28|f32|f33|f38|f40|f41|f42|f52|f57|f61|f63))'
+SHORT_FAULTS='^FaultTests\.(CheckerTests|ProxyTests|FaultTests/[A-Za-z]+/(f01|f03|f07|f08|f10|f16|f17|f26|f28|f32|f33|f38|f40|f41|f42|f52|f57|f61|f63))'
 
 # start_fault_servers FOLDER RELEASE: empty for the machine's own.
 start_fault_servers() {

@@ -102,8 +102,10 @@ extension FaultStage {
         for queue in queues { history.add(.queue(name: queue, messages: try await left(in: queue))) }
     }
 
-    /// Waits until the pool's queues hold nothing, nor have handed anything out that is not acknowledged: a connection
-    /// that died unnoticed keeps its deliveries until RabbitMQ misses its heartbeats. What is left is counted later.
+    /// Waits until the pool's queues hold nothing, nor have handed anything out that is not acknowledged.
+    ///
+    /// A connection that died unnoticed keeps its deliveries until RabbitMQ misses its heartbeats. What is left is
+    /// counted later.
     private func waitForQueues() async throws {
         let deadline = ContinuousClock.now + .seconds(40)
         while ContinuousClock.now < deadline {
