@@ -10,6 +10,10 @@ extension FaultTests {
         @Test("F01 RabbitMQ killed with jobs queued and running: confirmed jobs are all there, each is generated once")
         func f01BrokerKilled() async throws {
             try await FaultStage.play("F01") { stage in
+                // Not to synchronise: on RabbitMQ 3.10 a queue that was declared in the last seconds before a crash may
+                // come back without a leader and answer nobody, which is not what is tested (docs/reliability.md).
+                try await stage.setUp()
+                try await Task.sleep(for: .seconds(6))
                 _ = try await stage.worker(slots: 4, backend: Self.slowEcho)
                 let jobs = try await stage.submit(20, pieces: 40)
                 try await stage.waitForText(jobs[0])

@@ -89,25 +89,27 @@ extension FaultTests {
             }
         }
 
-        @Test("F63 one job handed in from 20 processes at once under one id: all are told the same, it runs once")
-        func f63SameID() async throws {
+        @Test("F63 one job handed in from 20 processes at once under one idempotency key: one id for all, it runs once")
+        func f63SameKey() async throws {
             try await FaultStage.play("F63") { stage in
                 _ = try await stage.worker(backend: #"type: "echo", delay: "20ms""#)
-                let job = stage.job(1, pieces: 10)
-                let outputs = try await withThrowingTaskGroup(of: (Int32, String).self) { group in
+                let text = FaultStage.text(1, pieces: 10)
+                let outputs = try await withThrowingTaskGroup(of: (Int32, String, String).self) { group in
                     for _ in 0..<20 {
                         group.addTask {
-                            let shown = try await stage.dispatcher(
-                                "submit", "reply", job.input.text, "--id", job.id.rawValue, "--pool", stage.pool,
+                            try await stage.dispatcher(
+                                "submit", "reply", text, "--idempotency-key", stage.pool, "--pool", stage.pool,
                                 "--option", "max_tokens=8000")
-                            return (shown.status, shown.output)
                         }
                     }
-                    return try await group.reduce(into: [(Int32, String)]()) { $0.append($1) }
+                    return try await group.reduce(into: [(Int32, String, String)]()) { $0.append($1) }
                 }
-                #expect(outputs.allSatisfy { $0 == (0, "\(job.id)\n") })
-                stage.note(job, .accepted)
-                stage.watch(job.id)
+                #expect(outputs.allSatisfy { $0.0 == 0 }, "\(outputs.map(\.2))")
+                let ids = Set(outputs.map(\.1))
+                #expect(ids.count == 1)
+                let id = try #require(ids.first.flatMap { JobID(String($0.dropLast())) })
+                stage.note(id, .accepted, expected: text)
+                stage.watch(id)
                 try await stage.settle(rules: .attempts(1))
             }
         }

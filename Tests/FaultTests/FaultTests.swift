@@ -8,8 +8,3 @@ import Testing
 /// One at a time: they share the servers. The cases are in files by what is harmed.
 @Suite("Faults", .serialized)
 enum FaultTests {}
-
-extension Tag {
-    /// Part of `./ops/test`: the cases that find most in the least time.
-    @Tag static var short: Self
-}

@@ -3,7 +3,9 @@ import GenTestSupport
 
 /// Chooses faults by a seed, brings them about, and heals them again: one at a time, as the seed orders.
 struct Nemesis {
-    /// One thing that can go wrong. Where servers or workers are away for a while, how long is chosen, too.
+    /// One thing that can go wrong.
+    ///
+    /// Where servers or workers are away for a while, how long is chosen, too.
     enum Fault: String, CaseIterable {
         case brokerKilled
         case brokerFrozen
@@ -26,7 +28,13 @@ struct Nemesis {
     let crew: WorkerCrew
     private var generator: SeededGenerator
 
+    /// What may happen: everything, or what is being looked into.
+    private let faults: [Fault]
+
     init(stage: FaultStage, crew: WorkerCrew, seed: UInt64) {
+        let only = ProcessInfo.processInfo.environment["GEN_NEMESIS_ONLY"] ?? ""
+        let chosen = only.split(separator: ",").compactMap { Fault(rawValue: String($0)) }
+        faults = chosen.isEmpty ? Fault.allCases : chosen
         self.stage = stage
         self.crew = crew
         generator = SeededGenerator(seed: seed)
@@ -34,7 +42,7 @@ struct Nemesis {
 
     /// The next fault and its length.
     mutating func next() -> (fault: Fault, seconds: Int, victim: Int) {
-        let fault = Fault.allCases.randomElement(using: &generator) ?? .scriptsFlushed
+        let fault = faults.randomElement(using: &generator) ?? .scriptsFlushed
         return (fault, Int.random(in: 2...14, using: &generator), Int.random(in: 0..<4, using: &generator))
     }
 

@@ -131,6 +131,45 @@ extension FaultTests {
             }
         }
 
+        @Test("F21 two hosts, of which the first is dead: worker and submission take the second one within seconds")
+        func f21SecondHost() async throws {
+            try await FaultStage.play("F21") { stage in
+                let dead = "127.0.0.1:1,127.0.0.1:"
+                let extra = ["GEN_AMQP_URL": stage.servers.amqpURL.replacing("127.0.0.1:", with: dead)]
+                let began = ContinuousClock.now
+                _ = try await stage.worker(extra: extra)
+                let job = stage.job(1)
+                let shown = try await stage.dispatcher(
+                    "submit", "reply", job.input.text, "--id", job.id.rawValue, "--pool", stage.pool, "--option",
+                    "max_tokens=8000", extra: extra)
+                #expect(shown.status == 0, "\(shown.errors)")
+                #expect(ContinuousClock.now - began < .seconds(6))
+                stage.note(job, .accepted)
+                stage.watch(job.id)
+                try await stage.settle(rules: .attempts(1))
+            }
+        }
+
+        enum Lost: CaseIterable { case redis, rabbitmq, both }
+
+        @Test(
+            "F65 workers cut off from Redis, from RabbitMQ, from both: no end is lost or doubled, work resumes",
+            arguments: Lost.allCases)
+        func f65Partition(_ lost: Lost) async throws {
+            try await FaultStage.play("F65") { stage in
+                _ = try await stage.worker(slots: 8, backend: BrokerFaults.slowEcho)
+                let jobs = try await stage.submit(16, pieces: 60)
+                try await stage.waitForText(jobs[0])
+                if lost != .rabbitmq { stage.redis.set(.blackhole) }
+                if lost != .redis { stage.amqp.set(.blackhole) }
+                // Not to synchronise: longer than leases and close to two heartbeats is what is tested.
+                try await Task.sleep(for: .seconds(15))
+                stage.redis.heal()
+                stage.amqp.heal()
+                try await stage.settle(within: .seconds(120), rules: .attempts(3))
+            }
+        }
+
         @Test(
             "F25 connections cut every 2 s for 30 s: work goes on, no attempt is used up, memory and descriptors stay")
         func f25Churn() async throws {

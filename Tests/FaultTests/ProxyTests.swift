@@ -32,7 +32,8 @@ struct ProxyTests {
                 let took = ContinuousClock.now - began
                 if case .delay = mode { #expect(took >= .milliseconds(100)) }
                 if case .throttle = mode { #expect(took >= .milliseconds(50)) }
-                #expect(proxy.bytes(.toServer) == before + text.utf8.count)
+                // Counted a moment after they have gone.
+                try await poll(within: .seconds(10)) { proxy.bytes(.toServer) == before + text.utf8.count }
             }
             #expect(proxy.connections == 1 && proxy.open == 1)
         }

@@ -145,7 +145,8 @@ extension FaultTests {
                         environment: try stage.environment())
                     let status: Int32?
                     do { status = try await starved.end(within: .seconds(4)) } catch { status = nil }
-                    if let status {
+                    // Where memory is refused, Swift's runtime itself ends the process: only what it held counts then.
+                    if let status, !limit.hasPrefix("--as") {
                         let lines = starved.errors.split(separator: "\n").count
                         #expect((1...127).contains(status), "\(limit): \(status): \(starved.errors.prefix(400))")
                         #expect((1...20).contains(lines), "\(limit): \(starved.errors.prefix(400))")
@@ -162,27 +163,21 @@ extension FaultTests {
         @Test(
             "F46 a worker whose clock is an hour ahead or behind: leases and waits are judged by Redis, nothing expires"
         )
-        func f46ClockJump() async throws {
+        func f46WrongClock() async throws {
             try await FaultStage.play("F46") { stage in
-                try await stage.setUp()
-                for shift in ["+1h", "-1h"] {
-                    let configuration = try ConfigurationFileOnDisk(
-                        """
-                        { backends: { main: { type: "echo", delay: "20ms" } }, \(FaultStage.plainTemplate)
-                          pools: { \(stage.pool): { slots: 4, backends: ["main"] } } }
-                        """)
-                    let worker = try RunningProgram(
-                        "/usr/bin/faketime",
-                        [
-                            "--exclude-monotonic", "-f", shift, try TestEnvironment.program("genworker"), "run",
-                            "--config", configuration.path,
-                        ],
-                        environment: try stage.environment())
-                    try await worker.waitFor("\"event\":\"ready\"", within: .seconds(30))
-                    let jobs = try await stage.submit(8, pieces: 20)
+                let clock = try await ShiftedClock.build()
+                for hours in [1, -1] {
+                    let worker = try await stage.worker(
+                        slots: 4, backend: #"type: "echo", delay: "20ms""#, extra: clock.environment(hours: hours))
+                    var jobs = try await stage.submit(8, pieces: 20)
+                    // One that may still wait for a minute, which is not over whatever that worker's clock says.
+                    var job = stage.job(9)
+                    job.expiresAt = Timestamp(milliseconds: Timestamp.now.milliseconds + 60_000)
+                    #expect(await stage.submit(job) == .accepted)
+                    jobs.append(job.id)
                     for job in jobs { try await stage.waitForEnd(job) }
-                    worker.signal(SIGTERM)
-                    _ = try await worker.end(within: .seconds(20))
+                    worker.program.signal(SIGTERM)
+                    #expect(try await worker.program.end(within: .seconds(20)) == 0)
                 }
                 try await stage.settle(rules: .attempts(1))
             }

@@ -1,12 +1,9 @@
 # shellcheck shell=bash
 # The fault tests' servers, and running them.
 
-# A clock that is wrong, for the worker whose clock jumps.
-GENCLUSTER_FAULT_PACKAGES=(faketime)
-
 # The cases of ./ops/test, by the names of their functions: those that find most in
 # the least time, five minutes together.
-SHORT_FAULTS='^FaultTests\.(CheckerTests|ProxyTests|FaultTests/[A-Za-z]+/(f01|f03|f08|f10|f16|f17|f26|f28|f32|f33|f40|f41|f42|f61|f63))'
+SHORT_FAULTS='^FaultTests\.(CheckerTests|ProxyTests|FaultTests/[A-Za-z]+/(f01|f03|f07|f08|f10|f16|f17|f26|f28|f32|f33|f38|f40|f41|f42|f52|f57|f61|f63))'
 
 # start_fault_servers FOLDER RELEASE: empty for the machine's own.
 start_fault_servers() {
@@ -53,7 +50,7 @@ fault_tests() {
 
 # One row for each case that was run, as docs/reliability.md shows them.
 fault_table() {
-  sed -nE 's/^. Test "([FN][0-9]+) ([^"]*)"( with [0-9]+ test cases?)? (passed|failed) after ([0-9.]+) seconds.*/\1\t\2\t\4\t\5/p' "$1" |
+  sed -nE 's/^. Test "(F[0-9]+) ([^"]*)"( with [0-9]+ test cases?)? (passed|failed) after ([0-9.]+) seconds.*/\1\t\2\t\4\t\5/p' "$1" |
     sort | awk -F'\t' '
       NR == 1 { print "| case | rule | result | seconds |"; print "|---|---|---|---|" }
       { printf "| %s | %s | %s | %.0f |\n", $1, $2, $3, $4 }'

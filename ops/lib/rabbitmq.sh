@@ -48,6 +48,8 @@ start_epmd() {
 
 # consumer_timeout: how long a delivery may stay unacknowledged. The default of
 # 30 minutes is too near the longest job with its retries.
+# max_message_size: 128 MiB by default up to 3.13, 16 MiB later; the same for all,
+# so that a message that is far too large is met by the worker's own limit, too.
 write_rabbitmq_configuration() {
   local folder=$1 port=$2
   echo '[].' >"$folder/enabled_plugins"
@@ -61,6 +63,7 @@ default_pass = $(cat "$folder/password")
 default_user_tags.administrator = true
 consumer_timeout = 7200000
 heartbeat = 10
+max_message_size = 67108864
 log.console = false
 log.file.level = info
 CONFIGURATION

@@ -16,7 +16,7 @@ extension FaultStage {
     ) async throws -> HistoryChecker.Summary {
         let isDone = await waitForWatchers(within: limit)
         // A copy of a job that has ended may still be on its way to a worker, which throws it away.
-        if drains { for queue in queues { _ = try await left(in: queue) } }
+        if drains { try await waitForQueues() }
         if drains { try await stopWorkers() }
         try await writeFinals()
         if drains { try await writeQueues() }
@@ -100,6 +100,20 @@ extension FaultStage {
 
     private func writeQueues() async throws {
         for queue in queues { history.add(.queue(name: queue, messages: try await left(in: queue))) }
+    }
+
+    /// Waits until the pool's queues hold nothing, nor have handed anything out that is not acknowledged.
+    ///
+    /// A connection that died unnoticed keeps its deliveries until RabbitMQ misses its heartbeats. What is left is
+    /// counted later.
+    private func waitForQueues() async throws {
+        let deadline = ContinuousClock.now + .seconds(40)
+        while ContinuousClock.now < deadline {
+            let lines = try await servers.rabbitmq.control("list_queues", "--quiet", "name", "messages")
+            let counts = lines.split(separator: "\n").filter { $0.contains(".\(pool).") }
+            if counts.allSatisfy({ $0.split(separator: "\t").last == "0" }) { return }
+            try await Task.sleep(for: .milliseconds(500))
+        }
     }
 
     private var queues: [String] { Lane.allCases.map { Topology.queue(pool: pool, lane: $0) } }

@@ -47,6 +47,8 @@ package struct HistoryChecker {
     }
 
     private let rules: Rules
+    /// Many watchers see the same event: it is read once.
+    private var read: [String: JobEvent?] = [:]
     private var jobs: [String: JobHistory] = [:]
     private var queues: [(name: String, messages: Int)] = []
     package private(set) var violations: [Violation] = []
@@ -190,7 +192,7 @@ package struct HistoryChecker {
                 isMarked = true
                 continue
             }
-            guard let event = JobEvent(json: line) else {
+            guard let event = event(line) else {
                 fail("I5", view.job, "\(view.watcher) saw something that is no event")
                 continue
             }
@@ -207,6 +209,15 @@ package struct HistoryChecker {
             remember(event, view)
         }
         if view.end == .ended, ends != 1 { fail("I5", view.job, "\(view.watcher) ended without seeing the end") }
+    }
+
+    private mutating func event(_ line: String) -> JobEvent? {
+        if let known = read[line] { return known }
+        // Views of a job come close together.
+        if read.count > 50_000 { read.removeAll(keepingCapacity: true) }
+        let event = JobEvent(json: line)
+        read[line] = event
+        return event
     }
 
     /// All who watch a job see the same under the same id, and one end.

@@ -1,3 +1,4 @@
+import Foundation
 package import GenShared
 
 /// One line of a fault test's history: what was asked, what was seen, how it stood at the end.
@@ -114,27 +115,39 @@ extension HistoryEntry {
 
     /// Reads a line; `nil` for one that is no entry.
     package init?(json: String) {
-        guard let value = try? JSONParser.parse(json), let kind = value["kind"]?.string else { return nil }
-        func text(_ name: String) -> String { value[name]?.string ?? "" }
-        switch kind {
+        // Foundation's reader: a long run has hundreds of megabytes, and tests are built without optimisation.
+        guard let line = try? JSONDecoder().decode(Line.self, from: Data(json.utf8)) else { return nil }
+        let job = line.job ?? ""
+        switch line.kind {
         case "submitted":
-            guard let outcome = Submission(rawValue: text("outcome")) else { return nil }
-            self = .submitted(job: text("job"), outcome, expected: value["expected"]?.string)
-        case "cancelled": self = .cancelled(job: text("job"), reply: text("reply"))
+            guard let outcome = line.outcome.flatMap(Submission.init(rawValue:)) else { return nil }
+            self = .submitted(job: job, outcome, expected: line.expected)
+        case "cancelled": self = .cancelled(job: job, reply: line.reply ?? "")
         case "viewed":
-            guard let view = View(value) else { return nil }
-            self = .viewed(view)
+            guard let end = line.end.flatMap(ViewEnd.init(rawValue:)), let from = line.from.flatMap({ EventID($0) })
+            else { return nil }
+            self = .viewed(
+                View(watcher: line.watcher ?? "", job: job, from: from, events: line.events ?? [], end: end))
         case "final":
             self = .final(
                 Final(
-                    job: text("job"), state: text("state"), attempt: Int(value["attempt"]?.integer ?? 0),
-                    result: value["result"]?.string, log: (value["log"]?.array ?? []).compactMap(\.string)))
-        case "done": self = .done(job: text("job"), state: text("state"))
-        case "queue": self = .queue(name: text("name"), messages: Int(value["messages"]?.integer ?? 0))
-        case "fault": self = .fault(text("text"))
-        case "note": self = .note(text("text"))
+                    job: job, state: line.state ?? "", attempt: line.attempt ?? 0, result: line.result,
+                    log: line.log ?? []))
+        case "done": self = .done(job: job, state: line.state ?? "")
+        case "queue": self = .queue(name: line.name ?? "", messages: line.messages ?? 0)
+        case "fault": self = .fault(line.text ?? "")
+        case "note": self = .note(line.text ?? "")
         default: return nil
         }
+    }
+
+    /// All members that a line may have.
+    private struct Line: Decodable {
+        var kind: String
+        var job, outcome, expected, reply, watcher, from, end, state, result, name, text: String?
+        var attempt, messages: Int?
+        var events: [String?]?
+        var log: [String]?
     }
 }
 
@@ -149,15 +162,6 @@ extension HistoryEntry.View {
         writer.beginArray()
         for event in events { writer.value(event.map(JSONValue.string) ?? .null) }
         writer.endArray()
-    }
-
-    fileprivate init?(_ value: JSONValue) {
-        guard let end = value["end"]?.string.flatMap(HistoryEntry.ViewEnd.init(rawValue:)),
-            let from = value["from"]?.string.flatMap({ EventID($0) })
-        else { return nil }
-        self.init(
-            watcher: value["watcher"]?.string ?? "", job: value["job"]?.string ?? "", from: from,
-            events: (value["events"]?.array ?? []).map(\.string), end: end)
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 
 /// What our own programs never do to RabbitMQ: deleting exchanges, removing bindings, declaring queues another way.
+///
 /// Done with pika, a client of others.
 package struct PikaClient: Sendable {
     let url: String
