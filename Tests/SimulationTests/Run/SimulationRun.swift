@@ -85,6 +85,8 @@ final class SimulationRun: @unchecked Sendable {
             jobs.append(Submitted(job: job))
             at(simulation.duration(0...6000)) { [self] in await submit(number) }
             let id = job.id
+            // Somebody who is not sure hands it in once more: a second message of the same job.
+            if simulation.chance(0.3) { at(simulation.duration(6000...20_000)) { [self] in await submitAgain(number) } }
             if simulation.chance(0.25) { at(simulation.duration(0...15_000)) { [self] in await cancel(id) } }
             for _ in 0..<Int.random(in: 0...2, using: &simulation.random) { watch(id) }
         }
@@ -116,6 +118,16 @@ final class SimulationRun: @unchecked Sendable {
             case .unknown: jobs[number].outcome = "unknown"
             default: jobs[number].outcome = "refused"
             }
+        }
+    }
+
+    private func submitAgain(_ number: Int) async {
+        guard jobs[number].outcome == "accepted" else { return }
+        let publisher = SimulatedPublisher(clients, world.broker, mishaps: world.options.mishaps)
+        let submission = Submission(
+            store: clientStore, publisher: publisher, scheduler: SimulatedScheduler(process: clients))
+        do throws(SubmitError) { _ = try await submission.submit(jobs[number].job, deadline: .seconds(10)) } catch {
+            // Whatever it is told, the first one's answer stands.
         }
     }
 

@@ -26,8 +26,6 @@ final class SimulatedConnection: ConsumerConnection, @unchecked Sendable {
     private var isLost = false
     private var nextTag: UInt64 = 0
     private var lastDelivery: Duration = .zero
-    /// Jobs that were delivered here and not yet settled, for the fault that takes redeliveries for done.
-    private var running: Set<String> = []
 
     private var simulation: Simulation { process.simulation }
 
@@ -63,6 +61,9 @@ final class SimulatedConnection: ConsumerConnection, @unchecked Sendable {
             guard !isCut, process.isAlive else { return }
             simulation.trace("\(process.name) gets \(tag): \(content.messageID ?? "")")
             if faults.contains(.acknowledgesOnDelivery) { acknowledge(tag) }
+            let id = content.messageID ?? ""
+            if faults.contains(.acknowledgesOwnRedelivery), process.unsettled[id] != nil { return acknowledge(tag) }
+            process.unsettled[id] = tag
             listener(.delivery(delivery))
         }
     }
@@ -76,6 +77,7 @@ final class SimulatedConnection: ConsumerConnection, @unchecked Sendable {
     // MARK: The worker's side
 
     func acknowledge(_ tag: UInt64) {
+        forget(tag)
         pass { [self] in
             guard let entry = unacknowledged.removeValue(forKey: tag) else { return }
             simulation.trace("\(process.name) acks \(tag)")
@@ -85,11 +87,16 @@ final class SimulatedConnection: ConsumerConnection, @unchecked Sendable {
     }
 
     func requeue(_ tag: UInt64) {
+        forget(tag)
         pass { [self] in
             guard let entry = unacknowledged.removeValue(forKey: tag) else { return }
             simulation.trace("\(process.name) requeues \(tag)")
             broker.requeued(entry.message, entry.queue)
         }
+    }
+
+    private func forget(_ tag: UInt64) {
+        for (id, held) in process.unsettled where held == tag { process.unsettled[id] = nil }
     }
 
     /// Written now, there a little later, if the connection lives that long.
@@ -233,6 +240,8 @@ final class SimulatedPublisher: MessagePublisher, JobPublisher, @unchecked Senda
 enum WorkerFault: String, CaseIterable, Sendable {
     /// A delivery is acknowledged when it comes, not when its job has ended.
     case acknowledgesOnDelivery
+    /// A delivery of a job that runs here already is taken for done, not for the one that counts now.
+    case acknowledgesOwnRedelivery
     /// A copy counts as safe whether or not it was confirmed.
     case trustsUnconfirmedCopies
     /// Leases are not renewed.

@@ -12,6 +12,8 @@ final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     private(set) var isAlive = true
     private(set) var isStopped = false
     private var held: [Simulation.Step] = []
+    /// Jobs that were delivered and not settled, for the fault that takes their redelivery for done.
+    var unsettled: [String: UInt64] = [:]
     /// How far its clock of the day is off.
     var clockOffset: Int64 = 0
     /// Called when it dies, for servers to hear of it.
