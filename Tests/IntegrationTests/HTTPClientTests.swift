@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// The HTTP adapter against a server that does what no good server does.
-@Suite("HTTP client", .timeLimit(.minutes(1)))
+@Suite("HTTP client", .timeLimit(.minutes(4)))
 struct HTTPClientTests {
     private let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     private let client: HTTPClient
@@ -48,7 +48,7 @@ struct HTTPClientTests {
             _ = try await client.fetch(HTTPRequest(.get, "http://127.0.0.1:\(port)/"))
             Issue.record("an answer came from nowhere")
         } catch let error as HTTPError { #expect(error.code == .unreachable) }
-        let server = ScriptedServer { _ = $0.waitForClose(seconds: 20) }
+        let server = ScriptedServer { _ = $0.waitForClose(seconds: 120) }
         var request = HTTPRequest(.get, "http://127.0.0.1:\(server.port)/")
         request.totalTimeout = .milliseconds(200)
         do {
@@ -67,7 +67,7 @@ struct HTTPClientTests {
             _ = connection.readHead()
             if sendsHead { connection.send(head + "2\r\nab\r\n") }
             start.yield()
-            close.yield(connection.waitForClose(seconds: 20))
+            close.yield(connection.waitForClose(seconds: 120))
         }
         let exchange = client.start(HTTPRequest(.get, "http://127.0.0.1:\(server.port)/"))
         let reader = Task {
@@ -78,7 +78,7 @@ struct HTTPClientTests {
         reader.cancel()
         await #expect(throws: CancellationError.self) { try await reader.value }
         for await closed in closes {
-            // The server would have waited 20 s: only the cancel can have closed it. How soon is not judged here, where
+            // The server would have waited 120 s: only the cancel can have closed it. How soon is not judged here, where
             // a thousand tasks of other tests share the pool; the tests of cancelled jobs measure it.
             #expect(closed)
             break
@@ -92,7 +92,7 @@ struct HTTPClientTests {
         let server = ScriptedServer { connection in
             _ = connection.readHead()
             start.yield()
-            close.yield(connection.waitForClose(seconds: 20))
+            close.yield(connection.waitForClose(seconds: 120))
         }
         var exchange: HTTPExchange? = client.start(HTTPRequest(.get, "http://127.0.0.1:\(server.port)/"))
         for await _ in starts { break }
@@ -152,7 +152,7 @@ struct HTTPClientTests {
 
     @Test("a closed client answers what is under way and what comes after with an error")
     func closed() async throws {
-        let server = ScriptedServer { _ = $0.waitForClose(seconds: 20) }
+        let server = ScriptedServer { _ = $0.waitForClose(seconds: 120) }
         let own = HTTPClient()
         let exchange = own.start(HTTPRequest(.get, "http://127.0.0.1:\(server.port)/"))
         await own.close()
