@@ -62,6 +62,24 @@ extension DeadQueueUse {
             }
         }
 
+        @Test("a job that ended otherwise, or may yet run, is neither listed nor replayed")
+        func notDead() async throws {
+            for (state, isKept) in [("completed", false), ("cancelled", false), ("running", true)] {
+                let reason = TestEnvironment.uniqueName("r")
+                let id = try await bury(reason: reason)
+                _ = try await QueueTool.redis("HSET", "gen:{\(id)}:job", "state", state)
+                let list = try await dispatcher("dead", "list", "--reason", reason)
+                #expect(!list.output.contains(id) && list.errors.contains("not listed: 1 of jobs"))
+                #expect(try await dispatcher("dead", "replay", id, "--dry-run").errors.contains("is \(state)"))
+                let replayed = try await dispatcher("dead", "replay", "--reason", reason)
+                #expect(replayed.output.isEmpty && replayed.errors.contains("is \(state)"))
+                #expect(replayed.status == (isKept ? 1 : 0))
+                #expect(try await dispatcher("dead", "show", id).status == (isKept ? 0 : 4))
+                if isKept { #expect(try await dispatcher("dead", "drop", id).status == 0) }
+                _ = try await QueueTool.redis("DEL", "gen:{\(id)}:job")
+            }
+        }
+
         @Test("a replay that no queue takes leaves the message where it is")
         func refusedReplay() async throws {
             let id = try await bury(pool: TestEnvironment.uniqueName("no"), reason: "backend_error")
