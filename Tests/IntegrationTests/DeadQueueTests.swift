@@ -27,6 +27,21 @@ extension DeadQueueUse {
             #expect(try await dispatcher("dead", "drop", id).status == 4)
         }
 
+        @Test("JSON on a terminal holds nothing that this would obey")
+        func terminal() async throws {
+            let reason = TestEnvironment.uniqueName("r")
+            let id = try await bury(reason: reason, error: "csi \u{9B}2J mark \u{202E}")
+            let program = try TestEnvironment.program("gendispatcher")
+            for words in ["dead show \(id) --json", "dead list --reason \(reason) --json"] {
+                let shown = try await GenTestSupport.run(
+                    "/usr/bin/script", ["-qec", "\(program) \(words)", "/dev/null"],
+                    environment: try TestEnvironment.programEnvironment())
+                #expect(shown.output.contains(#"\u009b2J mark \u202e"#), "\(shown)")
+                #expect(!shown.output.unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" })
+            }
+            #expect(try await dispatcher("dead", "drop", id).status == 0)
+        }
+
         @Test("a message that is no job can be listed, shown as text and dropped, but not replayed")
         func malformed() async throws {
             let text = "no \u{1B}]0;job\u{7} \(TestEnvironment.uniqueName("m"))"

@@ -5,7 +5,9 @@ import Synchronization
 /// Nearly all that is set is cleared before its time, so setting must be cheap: a task that sleeps for each would cost
 /// more than what it guards.
 package final class Alarm: Sendable {
-    /// Called at its time; answers when to be called again, `nil` for never. Must not block, nor touch the alarm.
+    /// Called at its time; answers when to be called again, `nil` for never.
+    ///
+    /// Must not block, nor touch the alarm.
     typealias Ring = @Sendable (_ now: ContinuousClock.Instant) -> ContinuousClock.Instant?
 
     private struct Entry {
