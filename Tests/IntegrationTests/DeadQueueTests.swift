@@ -27,6 +27,21 @@ extension DeadQueueUse {
             #expect(try await dispatcher("dead", "drop", id).status == 4)
         }
 
+        @Test("JSON on a terminal holds nothing that this would obey")
+        func terminal() async throws {
+            let reason = TestEnvironment.uniqueName("r")
+            let id = try await bury(reason: reason, error: "csi \u{9B}2J mark \u{202E}")
+            let program = try TestEnvironment.program("gendispatcher")
+            for words in ["dead show \(id) --json", "dead list --reason \(reason) --json"] {
+                let shown = try await GenTestSupport.run(
+                    "/usr/bin/script", ["-qec", "\(program) \(words)", "/dev/null"],
+                    environment: try TestEnvironment.programEnvironment())
+                #expect(shown.output.contains(#"\u009b2J mark \u202e"#), "\(shown)")
+                #expect(!shown.output.unicodeScalars.contains { $0 == "\u{9B}" || $0 == "\u{202E}" })
+            }
+            #expect(try await dispatcher("dead", "drop", id).status == 0)
+        }
+
         @Test("a message that is no job can be listed, shown as text and dropped, but not replayed")
         func malformed() async throws {
             let text = "no \u{1B}]0;job\u{7} \(TestEnvironment.uniqueName("m"))"
@@ -59,6 +74,24 @@ extension DeadQueueUse {
                 let again = try await dispatcher("dead", "replay", id)
                 #expect(again.output == replayed.output)
                 #expect(try await QueueTool.redis("HGET", "gen:{\(new)}:job", "attempt") == "1")
+            }
+        }
+
+        @Test("a job that ended otherwise, or may yet run, is neither listed nor replayed")
+        func notDead() async throws {
+            for (state, isKept) in [("completed", false), ("cancelled", false), ("running", true)] {
+                let reason = TestEnvironment.uniqueName("r")
+                let id = try await bury(reason: reason)
+                _ = try await QueueTool.redis("HSET", "gen:{\(id)}:job", "state", state)
+                let list = try await dispatcher("dead", "list", "--reason", reason)
+                #expect(!list.output.contains(id) && list.errors.contains("not listed: 1 of jobs"))
+                #expect(try await dispatcher("dead", "replay", id, "--dry-run").errors.contains("is \(state)"))
+                let replayed = try await dispatcher("dead", "replay", "--reason", reason)
+                #expect(replayed.output.isEmpty && replayed.errors.contains("is \(state)"))
+                #expect(replayed.status == (isKept ? 1 : 0))
+                #expect(try await dispatcher("dead", "show", id).status == (isKept ? 0 : 4))
+                if isKept { #expect(try await dispatcher("dead", "drop", id).status == 0) }
+                _ = try await QueueTool.redis("DEL", "gen:{\(id)}:job")
             }
         }
 

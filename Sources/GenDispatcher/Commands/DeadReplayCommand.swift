@@ -6,7 +6,8 @@ struct DeadReplayCommand: DispatcherCommand {
         "dead replay", arguments: "[ID…]", argumentCount: 0...10_000,
         summary:
             "Hands dead jobs in again, each under a new id, without their time of expiry, and takes them out of the "
-            + "dead queue once RabbitMQ has them. Prints the old and the new id. Repeating it within 24 h is harmless.",
+            + "dead queue once RabbitMQ has them. Prints the old and the new id. Repeating it within 24 h is harmless. "
+            + "The message of a job that did not fail is not replayed: where it has ended, the message is taken out.",
         options: DeadSelection.options + [
             .init("deadline", "TIME", "how long accepting each may take (default 10s)"), .config,
         ],
@@ -35,6 +36,10 @@ struct DeadReplayCommand: DispatcherCommand {
                 Terminal.writeError("gendispatcher: \(message.name) is no job and cannot be replayed; see `dead show`")
                 return .keep
             }
+            if let verdict = try await leave(message, client) {
+                if verdict == .keep { failed += 1 }
+                return selection.isDryRun ? .keep : verdict
+            }
             guard !selection.isDryRun else {
                 Terminal.write("\(message.name) would be replayed as a \(job.kind) in \(job.pool).\(job.lane)\n")
                 return .keep
@@ -47,6 +52,17 @@ struct DeadReplayCommand: DispatcherCommand {
         await client.close()
         let code = selection.report(found)
         return code == .done && failed > 0 ? .failed : code
+    }
+
+    /// - Returns: what becomes of the message of a job that is not dead; `nil` for one to replay.
+    private func leave(_ message: DeadMessage, _ client: Client) async throws -> DeadQueue.Verdict? {
+        guard let id = message.jobID else { return nil }
+        let standing = DeadStanding(message, try await client.record(id))
+        guard let note = standing.note else { return nil }
+        Terminal.writeError("gendispatcher: \(message.name) \(note)")
+        // What has ended needs no message any more; what is open still has its own, but that is for its worker to know.
+        if case .over = standing { return .remove }
+        return .keep
     }
 
     /// The same job, made anew.

@@ -23,10 +23,11 @@ struct DeadShowCommand: DispatcherCommand {
             // A worker that died between burying and ending a job has left two copies: all are shown.
             guard message.name == name else { return .keep }
             let record = try await report.record(message)
-            let text =
-                isJSON
-                ? DeadReport.json(message, record, withBody: true) : DeadReport.text(message, record, now: .now)
-            Terminal.write(text + "\n")
+            if isJSON {
+                Terminal.writeJSON(DeadReport.json(message, record, withBody: true))
+            } else {
+                Terminal.write(DeadReport.text(message, record, now: .now) + "\n")
+            }
             shown += 1
             return .keep
         }

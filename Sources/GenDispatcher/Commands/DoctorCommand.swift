@@ -9,7 +9,8 @@ struct DoctorCommand: DispatcherCommand {
         options: [
             .init("pool", "NAME", "a pool to look at (default: text)", isRepeatable: true),
             .init("fix", nil, "declare missing exchanges, queues and bindings, as setup does"),
-            .init("resend", nil, "instead: publish waiting jobs again whose messages are gone from the queues"),
+            .init(
+                "resend", nil, "instead: publish waiting jobs again where a queue holds fewer messages than jobs wait"),
             .init("dry-run", nil, "with --resend: only tell what would be published"), .config,
         ],
         examples: ["gendispatcher doctor", "gendispatcher doctor --resend --dry-run"])

@@ -23,7 +23,7 @@ struct ResultCommand: DispatcherCommand {
             return .stillRunning
         }
         if lookUp.isJSON {
-            Terminal.write(event.json + "\n")
+            Terminal.writeJSON(event.json)
         } else if case .completed(let completion) = event.content {
             Terminal.write((Terminal.isInteractive ? TerminalText.safe(completion.result) : completion.result) + "\n")
         } else {

@@ -16,7 +16,7 @@ struct StatusCommand: DispatcherCommand {
 
     func run(_ context: CommandContext) async throws -> ExitCode {
         let record = try await lookUp.record(context)
-        Terminal.write(lookUp.isJSON ? json(record) + "\n" : text(record))
+        if lookUp.isJSON { Terminal.writeJSON(json(record)) } else { Terminal.write(text(record)) }
         return record.state.exitCode
     }
 

@@ -125,14 +125,17 @@ struct SubmitCommand: DispatcherCommand {
         let interrupts = InterruptSignal()
         var options = options
         options.replacedBy = "\(context.actor), replaced by \(job.id)"
-        return try await withThrowingTaskGroup(of: JobID?.self) { [options] group in
-            group.addTask { try await client.submit(job, options: options, deadline: deadline) }
-            group.addTask {
-                _ = await interrupts.next()
-                return nil
+        let (answers, first) = AsyncThrowingStream.makeStream(of: JobID?.self)
+        // Tasks of their own: a group would wait for the submission, which a server that hangs holds up until the
+        // deadline. After Ctrl-C it is left behind.
+        Task { [options] in
+            do { first.yield(try await client.submit(job, options: options, deadline: deadline)) } catch {
+                first.finish(throwing: error)
             }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
         }
+        let interrupt = Task { if await interrupts.next() { first.yield(nil) } }
+        defer { interrupt.cancel() }
+        for try await answer in answers { return answer }
+        return nil
     }
 }

@@ -5,7 +5,8 @@ import GenShared
 /// A lane's open records are counted against the messages that are ready in its queue and in the retry tiers. Where
 /// these are at least as many, nothing is missing. Otherwise every stale record's message is published again: which of
 /// them is missing cannot be seen, and a second copy is harmless, since the claim of a job that has ended or runs
-/// does nothing.
+/// does nothing. Such copies, and messages of jobs that were cancelled, count as messages, too: they hide losses until
+/// workers have taken them.
 struct Resend: Sendable {
     let store: RedisJobStore
     let publisher: any JobPublisher
@@ -51,6 +52,10 @@ struct Resend: Sendable {
         return Set(lacking.filter { $0.1 > 0 && (counts[$0.0]?.stale ?? 0) > 0 }.map(\.0))
     }
 
+    /// What "enough messages" does not say.
+    private static let doubt =
+        " that can be told: messages of jobs that have ended count, too, until a worker has taken them"
+
     private func report(
         _ counts: [OpenRecord.Route: Count], _ inQueues: [OpenRecord.Route: Int], _ inTiers: Int,
         _ short: Set<OpenRecord.Route>
@@ -65,22 +70,55 @@ struct Resend: Sendable {
         Terminal.write("retry tiers: \(inTiers) messages\n")
         let stale = short.reduce(0) { $0 + (counts[$1]?.stale ?? 0) }
         if short.isEmpty {
-            Terminal.write("No message is missing.\n")
+            Terminal.write("No message is missing\(inQueues.isEmpty && inTiers == 0 ? "" : Self.doubt).\n")
         } else if isDryRun {
             Terminal.write("Messages are missing: \(stale) would be published again.\n")
         }
     }
 
+    /// What became of jobs that were looked at once more.
+    struct Outcomes: Sendable, Equatable {
+        var published = 0
+        /// Jobs that have ended since they were counted, or that have no message to publish.
+        var skipped = 0
+        var failed = 0
+        var firstFailure: String?
+
+        mutating func count(_ outcome: Outcome) {
+            switch outcome {
+            case .published: published += 1
+            case .skipped: skipped += 1
+            case .failed(let reason):
+                failed += 1
+                firstFailure = firstFailure ?? reason
+            }
+        }
+
+        /// A line for a person.
+        var line: String {
+            "\(published) messages published again"
+                + (skipped > 0 ? "; \(skipped) jobs need none, or have none any more" : "") + "."
+        }
+    }
+
+    enum Outcome: Sendable, Equatable {
+        case published
+        case skipped
+        case failed(String)
+    }
+
     private func publish(_ routes: Set<OpenRecord.Route>, _ now: Timestamp) async throws -> ExitCode {
         var waiting: [JobID] = []
+        var outcomes = Outcomes()
         var done = 0
-        var failures: [String] = []
         func flush() async throws {
             let began = ContinuousClock.now
-            for failure in try await publish(waiting) { failures.append(failure) }
+            for outcome in try await publish(waiting) { outcomes.count(outcome) }
             done += waiting.count
             waiting = []
-            if Terminal.isErrorInteractive { Terminal.writeErrorText("\r\(done) looked at, \(failures.count) failed ") }
+            if Terminal.isErrorInteractive {
+                Terminal.writeErrorText("\r\(done) looked at, \(outcomes.failed) failed ")
+            }
             try await Task.sleep(for: max(.zero, Self.batchTime - (.now - began)))
         }
         try await visit(now) { record in
@@ -90,34 +128,33 @@ struct Resend: Sendable {
         }
         if !waiting.isEmpty { try await flush() }
         if Terminal.isErrorInteractive { Terminal.writeError("") }
-        Terminal.write("\(done - failures.count) messages published again.\n")
-        guard let first = failures.first else { return .done }
-        Terminal.writeError("gendispatcher: \(failures.count) could not be published: \(TerminalText.safe(first))")
+        Terminal.write("\(outcomes.line)\n")
+        guard let first = outcomes.firstFailure else { return .done }
+        Terminal.writeError("gendispatcher: \(outcomes.failed) could not be published: \(TerminalText.safe(first))")
         return .failed
     }
 
-    /// - Returns: what went wrong.
-    private func publish(_ ids: [JobID]) async throws -> [String] {
-        try await withThrowingTaskGroup(of: String?.self) { group in
+    private func publish(_ ids: [JobID]) async throws -> [Outcome] {
+        try await withThrowingTaskGroup(of: Outcome.self) { group in
             for id in ids { group.addTask { try await publish(id) } }
-            return try await group.reduce(into: []) { if let failure = $1 { $0.append(failure) } }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
     }
 
-    private func publish(_ id: JobID) async throws -> String? {
+    func publish(_ id: JobID) async throws -> Outcome {
         // What has ended since it was counted needs no message any more.
         guard let record = try await store.record(id), !record.state.isTerminal,
             let body = try await store.message(id), let lane = Lane(rawValue: record.lane)
-        else { return nil }
+        else { return .skipped }
         let message = JobMessage(
             id: id, kind: record.kind?.rawValue ?? "", pool: record.pool, lane: lane, body: body)
         do throws(PublisherError) {
             switch try await publisher.publish(message, within: .seconds(10)) {
-            case .confirmed: return nil
-            case .returned(let reason), .notSent(let reason), .unknown(let reason): return "\(id): \(reason)"
-            case .nacked: return "\(id): its queue is full"
+            case .confirmed: return .published
+            case .returned(let reason), .notSent(let reason), .unknown(let reason): return .failed("\(id): \(reason)")
+            case .nacked: return .failed("\(id): its queue is full")
             }
-        } catch { return "\(id): \(error.message)" }
+        } catch { return .failed("\(id): \(error.message)") }
     }
 
     private func visit(_ now: Timestamp, _ visitor: (OpenRecord) async throws -> Void) async throws {

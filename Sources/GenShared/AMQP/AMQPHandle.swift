@@ -21,20 +21,25 @@ final class AMQPHandle {
     var channelNumber = 0
     private var isUsable = true
 
-    /// Of several nodes of a cluster each gets that long, so that a dead one does not use up all the time.
+    /// Of several nodes of a cluster each gets that long to accept and to greet, so that a dead one does not use up all
+    /// the time.
     private static let nodeLimit: Duration = .seconds(2)
 
     /// Connects to the first host that answers, in random order, so that many clients spread over a cluster.
     ///
-    /// Blocks at most for the timeouts, for each host.
+    /// Blocks at most for the time that one call may take, over all hosts and steps; looking a name up is the resolver's
+    /// own time.
     /// - Throws: `AMQPError`: the last host's, where none answers.
     static func connect(url: AMQPURL, name: String, timeouts: AMQPTimeouts) throws(AMQPError) -> AMQPHandle {
+        let end = ContinuousClock.now + timeouts.call
         var timeouts = timeouts
         if url.hosts.count > 1 { timeouts.connect = min(timeouts.connect, nodeLimit) }
         var failure = AMQPError(.unreachable, "there is no host of RabbitMQ to connect to")
-        for host in url.hosts.shuffled() {
+        for (index, host) in url.hosts.shuffled().enumerated() {
+            // Those after it get their share, however long one says nothing.
+            let share = ContinuousClock.now + (end - .now) / (url.hosts.count - index)
             do throws(AMQPError) {
-                return try AMQPHandle(url: url, host: host, name: name, timeouts: timeouts)
+                return try AMQPHandle(url: url, host: host, name: name, timeouts: timeouts, until: share)
             } catch {
                 failure = error
                 // The nodes of a cluster share their users: what one refuses they all refuse.
@@ -44,22 +49,39 @@ final class AMQPHandle {
         throw failure
     }
 
-    /// Connects, logs in and opens the channel; blocks at most for the timeouts.
-    private init(url: AMQPURL, host: ServerAddress, name: String, timeouts: AMQPTimeouts) throws(AMQPError) {
+    /// Connects, logs in and opens the channel, all by that moment.
+    private init(
+        url: AMQPURL, host: ServerAddress, name: String, timeouts: AMQPTimeouts, until end: ContinuousClock.Instant
+    ) throws(AMQPError) {
         guard let state = amqp_new_connection() else {
             throw AMQPError(.unreachable, "no memory for a RabbitMQ connection")
         }
         self.state = state
         do throws(AMQPError) {
-            try openSocket(url, host, timeouts)
+            try openSocket(url, host, Self.left(until: end, atMost: timeouts.connect))
+            var login = timeval(Self.left(until: end, atMost: timeouts.connect))
+            amqp_set_handshake_timeout(state, &login)
             try logIn(url, host, name)
+            var rest = timeval(Self.left(until: end, atMost: timeouts.call))
+            amqp_set_rpc_timeout(state, &rest)
             amqp_channel_open(state, Self.channel)
-            try checkReply("opening a channel")
+            do throws(AMQPError) { try checkReply("opening a channel") } catch {
+                // Nothing was sent: that host is of no use, but another may be.
+                guard error.code == .connectionLost else { throw error }
+                throw AMQPError(.unreachable, "RabbitMQ at \(host): \(error.message)")
+            }
+            var call = timeval(timeouts.call)
+            amqp_set_rpc_timeout(state, &call)
         } catch {
             amqp_destroy_connection(state)
             isUsable = false
             throw error
         }
+    }
+
+    /// What is left of a set-up's time; never zero, which the library takes for "at once".
+    private static func left(until end: ContinuousClock.Instant, atMost limit: Duration) -> Duration {
+        max(.milliseconds(1), min(limit, end - .now))
     }
 
     deinit { if isUsable { amqp_destroy_connection(state) } }
@@ -84,7 +106,7 @@ final class AMQPHandle {
 
     // MARK: Set-up
 
-    private func openSocket(_ url: AMQPURL, _ host: ServerAddress, _ timeouts: AMQPTimeouts) throws(AMQPError) {
+    private func openSocket(_ url: AMQPURL, _ host: ServerAddress, _ limit: Duration) throws(AMQPError) {
         guard let socket = url.isEncrypted ? amqp_ssl_socket_new(state) : amqp_tcp_socket_new(state) else {
             throw AMQPError(.unreachable, "no memory for a socket")
         }
@@ -96,10 +118,7 @@ final class AMQPHandle {
             }
             amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST)
         }
-        var connect = timeval(timeouts.connect)
-        var call = timeval(timeouts.call)
-        amqp_set_handshake_timeout(state, &connect)
-        amqp_set_rpc_timeout(state, &call)
+        var connect = timeval(limit)
         errno = 0
         let result = amqp_socket_open_noblock(socket, host.host, Int32(host.port), &connect)
         guard result == AMQP_STATUS_OK.rawValue else {

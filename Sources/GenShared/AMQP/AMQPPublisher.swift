@@ -34,9 +34,9 @@ package actor AMQPPublisher {
     }
 
     /// The connection, for calls beside publishing.
-    /// - Parameter limit: how long each step of making one may take, where that is less than the usual.
+    /// - Parameter limit: how long making one may take, where that is less than the usual.
     /// - Throws: `AMQPError` where none can be made.
-    package func usable(within limit: Duration = .seconds(10)) async throws(AMQPError) -> AMQPConnection {
+    package func usable(within limit: Duration = .seconds(20)) async throws(AMQPError) -> AMQPConnection {
         if let connection { return connection }
         // Callers that come meanwhile wait for the same attempt; a task of its own, since the first caller's
         // cancellation must not fail the others.
@@ -45,8 +45,9 @@ package actor AMQPPublisher {
             ?? Task { [url, name] in
                 let fresh = AMQPConnection(name: "amqp-publish") { _ in }
                 var timeouts = AMQPTimeouts()
-                timeouts.connect = min(timeouts.connect, limit)
-                timeouts.call = min(timeouts.call, limit)
+                // Two steps of that length: the set-up as a whole, and asking for confirms.
+                timeouts.call = min(timeouts.call, limit / 2)
+                timeouts.connect = min(timeouts.connect, timeouts.call)
                 try await fresh.open(url: url, connectionName: name, confirms: true, timeouts: timeouts)
                 return fresh
             }

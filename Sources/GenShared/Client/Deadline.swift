@@ -1,9 +1,8 @@
-import Synchronization
-
 /// A moment by which something must be answered, on a scheduler's clock.
 package struct Deadline: Sendable {
     private let end: ContinuousClock.Instant
     private let scheduler: any Scheduler
+    private let standing = Standing()
 
     package init(in limit: Duration, on scheduler: any Scheduler) {
         end = scheduler.now + limit
@@ -22,19 +21,19 @@ package struct Deadline: Sendable {
         return true
     }
 
-    /// Waits for a call, but no longer than the deadline and that grace.
+    /// Waits for a call, but no longer than the deadline.
     ///
     /// A call that is late runs on, and nobody hears its answer.
     /// - Returns: the answer; `nil` where it was late.
     package func race<Value: Sendable>(
-        grace: Duration = .zero, _ call: @escaping @Sendable () async throws -> Value
+        _ call: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {
         let finish = Finish<Result<Value, any Error>?>()
         // Tasks of their own: a server's answer cannot be waited for less by cancelling, so a group would wait, too.
         scheduler.start {
             do { finish.tell(.success(try await call())) } catch { finish.tell(.failure(error)) }
         }
-        let timer = scheduler.start { [limit = left + grace, scheduler] in
+        let timer = scheduler.start { [limit = left, scheduler] in
             do { try await scheduler.sleep(for: limit) } catch { return }  // Cancelled: the answer came first.
             finish.tell(nil)
         }
@@ -43,17 +42,47 @@ package struct Deadline: Sendable {
         return result
     }
 
-    /// Within this a call of a store or a publisher ends by itself: Redis has 2 s to accept a connection and 5 s to
-    /// answer, and a publisher keeps the limit that it is given.
-    private static let callLimit: Duration = .seconds(8)
-
-    /// As `race`, for a call of a store or a publisher: one that ends in time by itself is simply made.
+    /// Runs a submission's work, but no longer than the deadline and the grace of what it stands at.
     ///
-    /// Two tasks and a timer for each call would double what a submission costs.
-    func call<Value: Sendable>(
-        grace: Duration = .zero, _ call: @escaping @Sendable () async throws -> Value
-    ) async -> Result<Value, any Error>? {
-        guard left > Self.callLimit else { return await race(grace: grace, call) }
+    /// Work that is late is left behind: whatever its calls of a server wait for, the answer comes in time. All calls
+    /// together cost one task; cancellation reaches the work's pauses only.
+    func run(
+        on alarm: Alarm, _ work: @escaping @Sendable () async throws(SubmitError) -> JobID
+    ) async -> Result<JobID, SubmitError> {
+        let finish = Finish<Result<JobID, SubmitError>>()
+        let number = alarm.set(at: end) { [end, standing] now in
+            let (answer, grace) = standing.end(after: now - end)
+            guard let answer else { return end + grace }
+            finish.tell(answer)
+            return nil
+        }
+        // A task of its own, as in `race`.
+        let task = scheduler.start {
+            do throws(SubmitError) { finish.tell(.success(try await work())) } catch { finish.tell(.failure(error)) }
+        }
+        let result = await withTaskCancellationHandler {
+            await finish.value()
+        } onCancel: {
+            task.cancel()
+        }
+        alarm.clear(number)
+        task.cancel()
+        return result
+    }
+
+    /// Says what is answered should the time be over before more is known, and how much later that may be.
+    /// - Returns: false where the time is over: then what would come next must not be done.
+    @discardableResult
+    func stand(at answer: Result<JobID, SubmitError>, grace: Duration) -> Bool {
+        standing.move(to: answer, grace: grace)
+    }
+
+    /// Makes a call of a store or a publisher.
+    ///
+    /// It is not raced, since `run` races all of them.
+    /// - Returns: the answer; `nil` where the time was over before: it was not made then.
+    func call<Value: Sendable>(_ call: () async throws -> Value) async -> Result<Value, any Error>? {
+        guard !standing.isOver else { return nil }
         do { return .success(try await call()) } catch { return .failure(error) }
     }
 
@@ -81,44 +110,4 @@ package struct Deadline: Sendable {
 extension Backoff {
     /// Between the tries of one submission.
     static var submission: Backoff { Backoff(first: .milliseconds(100), limit: .seconds(1)) }
-}
-
-/// The first of several answers, for the one that waits for it.
-private final class Finish<Value: Sendable>: Sendable {
-    private enum State {
-        case open
-        case waiting(CheckedContinuation<Value, Never>)
-        case told(Value)
-        case done
-    }
-
-    private let state = Mutex(State.open)
-
-    func tell(_ value: Value) {
-        let waiter: CheckedContinuation<Value, Never>? = state.withLock { state in
-            switch state {
-            case .open: state = .told(value)
-            case .waiting(let continuation):
-                state = .done
-                return continuation
-            case .told, .done: break
-            }
-            return nil
-        }
-        waiter?.resume(returning: value)
-    }
-
-    func value() async -> Value {
-        await withCheckedContinuation { continuation in
-            let value: Value? = state.withLock { state in
-                if case .told(let value) = state {
-                    state = .done
-                    return value
-                }
-                state = .waiting(continuation)
-                return nil
-            }
-            if let value { continuation.resume(returning: value) }
-        }
-    }
 }

@@ -26,29 +26,35 @@ package struct KeyedSubmission: Sendable {
     /// - Throws: `SubmitError`.
     @discardableResult
     package func submit(_ job: Job, deadline: Duration) async throws(SubmitError) -> JobID {
-        let deadline = Deadline(in: deadline, on: submission.scheduler)
         let job = try submission.checked(job)
-        guard let idempotency else { return try await handIn(job, isRepeat: false, until: deadline).id }
-        let payload = try Self.digest(job.payload)
+        var hold: IdempotencyKeyHold?
+        if let idempotency {
+            hold = IdempotencyKeyHold(key: idempotency, payload: try Self.digest(job.payload), keys: keys)
+        }
+        return try await submission.within(deadline) { [hold] deadline throws(SubmitError) in
+            guard let hold else { return try await handIn(job, nil, isRepeat: false, until: deadline).id }
+            return try await submit(job, hold, until: deadline)
+        }
+    }
+
+    private func submit(
+        _ job: Job, _ hold: IdempotencyKeyHold, until deadline: Deadline
+    ) async throws(SubmitError) -> JobID {
         while true {
-            let reservation = try await deadline.ask { [keys] _ in
-                try await keys.reserve(idempotency, for: job.id, payload: payload)
-            }
             var current = job
             var wasAccepted = false
-            switch reservation {
+            switch try await hold.reserve(for: job.id, until: deadline) {
             case .reserved: break
             case .other(let holder):
                 throw .held(by: holder, "the idempotency key belongs to job \(holder), which asks for something else")
             case .same(let id, let isAccepted): (current.id, wasAccepted) = (id, isAccepted)
             }
             if wasAccepted { return await repeatAccepted(current, until: deadline) }
-            switch try await handIn(current, isRepeat: current.id != job.id, until: deadline) {
+            switch try await handIn(current, hold, isRepeat: current.id != job.id, until: deadline) {
             case .accepted(let id): return id
             case .neverRan(let id):
                 // An earlier submission was refused and ended before it could give the key back.
-                let isFree = try await deadline.ask { [keys] _ in try await keys.withdraw(idempotency, from: id) }
-                guard isFree else { return id }
+                guard try await hold.takeAway(from: id, until: deadline) else { return id }
                 guard id != job.id else { throw submission.taken(job, .failed) }
             }
         }
@@ -56,6 +62,7 @@ package struct KeyedSubmission: Sendable {
 
     /// The job is safe already; handing it in again only mends what may have been lost since.
     private func repeatAccepted(_ job: Job, until deadline: Deadline) async -> JobID {
+        deadline.stand(at: .success(job.id), grace: .zero)
         do throws(SubmitError) {
             if case .prepared(let prepared) = try await submission.makeRecord(job, until: deadline) {
                 _ = await submission.attempt(prepared.message, until: deadline)
@@ -79,30 +86,39 @@ package struct KeyedSubmission: Sendable {
     }
 
     private func handIn(
-        _ job: Job, isRepeat: Bool, until deadline: Deadline
+        _ job: Job, _ hold: IdempotencyKeyHold?, isRepeat: Bool, until deadline: Deadline
     ) async throws(SubmitError) -> HandedIn {
         // A repetition of a job that is there has no need of the unique key: its job has it, or had it.
         var needsUnique = unique != nil
         if needsUnique, isRepeat { needsUnique = try await isMissing(job.id, deadline) }
-        if needsUnique, let unique {
-            do { try await unique.take(for: job.id, until: deadline) } catch {
-                await giveBack(job.id, deadline)
-                throw error
-            }
-        }
+        var taken = Taken(idempotency: hold)
         let record: Submission.Record
-        do { record = try await submission.makeRecord(job, until: deadline) } catch {
-            // Nothing was sent: the keys need not stay. One of a repetition is not ours to give.
-            if !isRepeat { await giveBack(job.id, deadline) }
+        do {
+            if needsUnique, let unique, try await unique.take(for: job.id, until: deadline) { taken.unique = unique }
+            record = try await submission.makeRecord(job, until: deadline)
+        } catch {
+            // Nothing was sent: the keys need not stay. That of an earlier submission is not ours to give.
+            if isRepeat { taken.idempotency = nil }
+            deadline.stand(at: .failure(error), grace: Submission.storeGrace)
+            if await taken.idempotency?.giveBack(from: job.id, deadline) != false {
+                await taken.unique?.letGo(by: job.id, deadline)
+            }
             throw error
         }
         switch record {
-        case .ended(.failed): return try await verdict(onFailed: job, isRepeat: isRepeat, until: deadline)
+        case .ended(.failed): return try await verdict(onFailed: job, hold, until: deadline)
         case .ended: return .accepted(job.id)
         case .prepared(let prepared):
-            if needsUnique, let unique { try await keep(unique, prepared, until: deadline) }
-            return .accepted(try await publish(prepared, until: deadline))
+            if needsUnique, let unique { try await keep(unique, taken, prepared, until: deadline) }
+            return .accepted(try await publish(prepared, taken, until: deadline))
         }
+    }
+
+    /// The keys that are given back if the job is refused.
+    private struct Taken: Sendable {
+        var idempotency: IdempotencyKeyHold?
+        /// Only where this submission took it: that of an open job of the same id stays.
+        var unique: UniqueKeyHold?
     }
 
     private func isMissing(_ id: JobID, _ deadline: Deadline) async throws(SubmitError) -> Bool {
@@ -111,9 +127,9 @@ package struct KeyedSubmission: Sendable {
 
     /// Whether a job that failed was one that ran, which answers a repetition, or one that was refused.
     private func verdict(
-        onFailed job: Job, isRepeat: Bool, until deadline: Deadline
+        onFailed job: Job, _ hold: IdempotencyKeyHold?, until deadline: Deadline
     ) async throws(SubmitError) -> HandedIn {
-        guard idempotency != nil else { throw submission.taken(job, .failed) }
+        guard hold != nil else { throw submission.taken(job, .failed) }
         let record = try await deadline.ask { [submission] _ in try await submission.store.record(job.id) }
         if let record, record.attempt == 0, case .failed(let failure, _)? = record.ending, failure.code == .rejected {
             return .neverRan(job.id)
@@ -124,31 +140,47 @@ package struct KeyedSubmission: Sendable {
     /// Looks at the unique key once more, now that the record is there and keeps others from taking it over: between
     /// the two, a submitter that was very slow may have lost it.
     private func keep(
-        _ unique: UniqueKeyHold, _ prepared: Submission.Prepared, until deadline: Deadline
+        _ unique: UniqueKeyHold, _ taken: Taken, _ prepared: Submission.Prepared, until deadline: Deadline
     ) async throws(SubmitError) {
         do { try await unique.confirm(for: prepared.message.id, until: deadline) } catch {
             guard prepared.isOurs else { throw error }
-            _ = await submission.reject(prepared.message, error, deadline)
-            await giveBack(prepared.message.id, deadline)
+            _ = await refuse(prepared, taken, error, deadline)
             throw error
         }
     }
 
     private func publish(
-        _ prepared: Submission.Prepared, until deadline: Deadline
+        _ prepared: Submission.Prepared, _ taken: Taken, until deadline: Deadline
     ) async throws(SubmitError) -> JobID {
         let id = prepared.message.id
         switch await submission.publish(prepared, until: deadline) {
         case .unknown(let reason): throw .unknown(id, reason)
         case .accepted:
-            if let idempotency { try await noteAccepted(idempotency, prepared, deadline) }
+            if let hold = taken.idempotency { try await noteAccepted(hold, prepared, deadline) }
             return id
         case .refused(let error):
-            // First the key, so that a submission of the same job that is accepted at this moment learns of it.
-            if await !giveBack(id, deadline) { return id }
-            if await submission.reject(prepared.message, error, deadline) == .taken { return id }
+            guard await refuse(prepared, taken, error, deadline) else { return id }
             throw error
         }
+    }
+
+    /// Ends a refused job and gives its keys back.
+    /// - Returns: false where it was accepted after all, by another submission of it.
+    private func refuse(
+        _ prepared: Submission.Prepared, _ taken: Taken, _ error: SubmitError, _ deadline: Deadline
+    ) async -> Bool {
+        let id = prepared.message.id
+        deadline.stand(at: .failure(error), grace: Submission.storeGrace)
+        // First this key, so that a submission of the same job that is accepted at this moment learns of it.
+        if let hold = taken.idempotency, await !hold.giveBack(from: id, deadline) { return false }
+        if await submission.reject(prepared.message, error, deadline) == .taken {
+            deadline.stand(at: .success(id), grace: Submission.storeGrace)
+            await taken.idempotency?.restore(for: id, deadline)
+            return false
+        }
+        // Last the other, which an accepted job needs. Where it stays it runs out, and its job's record says "ended".
+        await taken.unique?.letGo(by: id, deadline)
+        return true
     }
 
     /// Notes that the job was accepted.
@@ -156,37 +188,21 @@ package struct KeyedSubmission: Sendable {
     /// Where a refused submission of the same job has taken the key away, it also ends
     /// the record: then nobody may be told that the job was accepted, unless it runs after all.
     private func noteAccepted(
-        _ key: SHA256Digest, _ prepared: Submission.Prepared, _ deadline: Deadline
+        _ hold: IdempotencyKeyHold, _ prepared: Submission.Prepared, _ deadline: Deadline
     ) async throws(SubmitError) {
         let id = prepared.message.id
-        let noted = await deadline.call(grace: Submission.storeGrace) { [keys] in try await keys.accept(key, by: id) }
-        // Redis is away: RabbitMQ has the job, and that is what counts.
-        guard case .success(false) = noted else { return }
+        deadline.stand(at: .success(id), grace: Submission.storeGrace)
+        guard await !hold.accept(id, deadline) else { return }
+        let doubt = SubmitError.unknown(id, "another submission of it was refused")
+        deadline.stand(at: .failure(doubt), grace: Submission.storeGrace)
         let error = SubmitError.rejected("job \(id) was refused to another submission under its key; submit it again")
         switch await submission.reject(prepared.message, error, deadline) {
-        case .taken: return
+        case .taken:
+            deadline.stand(at: .success(id), grace: Submission.storeGrace)
+            await hold.restore(for: id, deadline)
         case .ended: throw error
-        case .unknown: throw .unknown(id, "another submission of it was refused")
+        case .unknown: throw doubt
         }
-    }
-
-    /// Gives the keys of a refused submission back.
-    /// - Returns: false where another submission of the same job was accepted.
-    @discardableResult
-    private func giveBack(_ id: JobID, _ deadline: Deadline) async -> Bool {
-        if let idempotency {
-            let isFree = await deadline.call(grace: Submission.storeGrace) { [keys] in
-                try await keys.withdraw(idempotency, from: id)
-            }
-            if case .success(false) = isFree { return false }
-        }
-        if let unique {
-            // It runs out by itself, and its job's record says that it has ended.
-            _ = await deadline.call(grace: Submission.storeGrace) { [keys] in
-                try await keys.letGo(unique.key, by: id)
-            }
-        }
-        return true
     }
 
     private static func digest(_ bytes: [UInt8]) throws(SubmitError) -> SHA256Digest {

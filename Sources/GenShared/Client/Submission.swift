@@ -6,22 +6,25 @@ package struct Submission: Sendable {
     let publisher: any JobPublisher
     let scheduler: any Scheduler
     let limits: JobLimits
+    private let alarm: Alarm
 
     /// How much longer than the deadline the publisher is waited for: it keeps the deadline itself, and what it says
     /// then, such as "nothing was sent", is worth more than "unknown".
     private static let publisherGrace: Duration = .milliseconds(500)
-    /// How long a last call to the store may take once the deadline is over: a broker that is away has used up all of
-    /// it, and the record should not say `queued` for that.
-    static let storeGrace: Duration = .seconds(1)
+    /// How long after the deadline the last calls to the store may end: a broker that is away has used up all of it,
+    /// and its grace, and the record should not say `queued` for that.
+    static let storeGrace: Duration = publisherGrace + .seconds(1)
 
+    /// - Parameter alarm: watches over the deadlines of many submissions; without one this has its own.
     package init(
         store: any SubmissionStore, publisher: any JobPublisher, scheduler: any Scheduler,
-        limits: JobLimits = JobLimits()
+        limits: JobLimits = JobLimits(), alarm: Alarm? = nil
     ) {
         self.store = store
         self.publisher = publisher
         self.scheduler = scheduler
         self.limits = limits
+        self.alarm = alarm ?? Alarm(on: scheduler)
     }
 
     /// Hands a job in.
@@ -29,8 +32,21 @@ package struct Submission: Sendable {
     /// - Throws: `SubmitError`.
     @discardableResult
     package func submit(_ job: Job, deadline: Duration) async throws(SubmitError) -> JobID {
-        let deadline = Deadline(in: deadline, on: scheduler)
         let job = try checked(job)
+        return try await within(deadline) { deadline throws(SubmitError) in
+            try await submit(job, until: deadline)
+        }
+    }
+
+    /// Does a submission's work within a deadline, whatever its servers do.
+    func within(
+        _ limit: Duration, _ work: @escaping @Sendable (Deadline) async throws(SubmitError) -> JobID
+    ) async throws(SubmitError) -> JobID {
+        let deadline = Deadline(in: limit, on: scheduler)
+        return try await deadline.run(on: alarm) { () throws(SubmitError) in try await work(deadline) }.get()
+    }
+
+    private func submit(_ job: Job, until deadline: Deadline) async throws(SubmitError) -> JobID {
         let prepared: Prepared
         switch try await makeRecord(job, until: deadline) {
         case .prepared(let made): prepared = made
@@ -41,6 +57,7 @@ package struct Submission: Sendable {
         case .accepted: return job.id
         case .unknown(let reason): throw .unknown(job.id, reason)
         case .refused(let error):
+            deadline.stand(at: .failure(error), grace: Self.storeGrace)
             // The record has the last word: another submission of the same job may have been taken meanwhile.
             if await reject(prepared.message, error, deadline) == .taken { return job.id }
             throw error
@@ -120,7 +137,7 @@ package struct Submission: Sendable {
     func reject(_ message: JobMessage, _ error: SubmitError, _ deadline: Deadline) async -> Rejection {
         let failure = JobFailure(.rejected, error.description)
         let rejected = RejectedMessage(body: message.body, kind: message.kind, pool: message.pool, lane: message.lane)
-        let answer = await deadline.call(grace: Self.storeGrace) { [store] in
+        let answer = await deadline.call {
             try await store.reject(message.id, failure: failure, rejected: rejected)
         }
         switch answer {
@@ -143,6 +160,9 @@ package struct Submission: Sendable {
 
     /// Publishes until the broker has it, refuses it, or the time is over.
     func publish(_ prepared: Prepared, until deadline: Deadline) async -> Ending {
+        // Not before: whoever is told that nothing was accepted must be able to rely on it.
+        guard deadline.stand(at: .failure(.unknown(prepared.message.id, Self.silence)), grace: Self.publisherGrace)
+        else { return .unknown(Self.silence) }
         var backoff = Backoff.submission
         // Once a message may have been taken, "nothing was accepted" can no longer be said.
         var isDoubtful = !prepared.isOurs
@@ -172,16 +192,18 @@ package struct Submission: Sendable {
         _ message: JobMessage, until deadline: Deadline
     ) async -> Result<PublishOutcome, PublisherError> {
         let limit = max(.milliseconds(1), deadline.left)
-        let answer = await deadline.call(grace: Self.publisherGrace) { [publisher] in
+        let answer = await deadline.call {
             do throws(PublisherError) {
                 return Result<PublishOutcome, PublisherError>.success(
                     try await publisher.publish(message, within: limit))
             } catch { return .failure(error) }
         }
-        // The call above throws nothing; an answer that is late may hide a message that was sent.
-        guard case .success(let outcome) = answer else { return .success(.unknown("RabbitMQ did not answer in time")) }
+        // The call above throws nothing; without an answer the time is over, and the submission's answer is told.
+        guard case .success(let outcome) = answer else { return .success(.unknown(Self.silence)) }
         return outcome
     }
+
+    private static let silence = "RabbitMQ did not answer in time"
 
     private func ending(
         _ error: SubmitError, _ isDoubtful: Bool, _ prepared: Prepared, _ deadline: Deadline
@@ -189,7 +211,8 @@ package struct Submission: Sendable {
         guard isDoubtful else { return .refused(error) }
         // A worker that has begun it tells more than the lost confirm.
         let id = prepared.message.id
-        let record = await deadline.call(grace: Self.storeGrace) { [store] in try await store.record(id) }
+        deadline.stand(at: .failure(.unknown(id, error.description)), grace: Self.storeGrace)
+        let record = await deadline.call { try await store.record(id) }
         if case .success(let record?) = record, record.attempt > 0 { return .accepted }
         let earlier = prepared.isOurs ? "" : "; an earlier submission of it may have been accepted"
         return .unknown(error.description + earlier)

@@ -16,12 +16,16 @@ struct UniqueKeyHold: Sendable {
     ///
     /// With `replacesHolder` the open job under it is cancelled first. One that runs is waited for until it has ended,
     /// so that never two run at a time; the deadline bounds that.
+    /// - Returns: false where the job had it already.
     /// - Throws: `SubmitError.held`.
-    func take(for id: JobID, until deadline: Deadline) async throws(SubmitError) {
+    func take(for id: JobID, until deadline: Deadline) async throws(SubmitError) -> Bool {
         var ended: JobID?
         while true {
-            guard case .busy(let holder, let age) = try await hold(for: id, after: ended, until: deadline) else {
-                return
+            let (holder, age): (JobID, Duration)
+            switch try await hold(for: id, after: ended, until: deadline) {
+            case .held: return true
+            case .kept: return false
+            case .busy(let other, let since): (holder, age) = (other, since)
             }
             if try await hasEnded(holder, age, deadline) {
                 ended = holder
@@ -39,6 +43,12 @@ struct UniqueKeyHold: Sendable {
         if case .busy(let holder, _) = try await hold(for: id, after: nil, until: deadline) {
             throw busy(holder, "took it meanwhile")
         }
+    }
+
+    /// Gives the key back, if it is still that job's.
+    func letGo(by id: JobID, _ deadline: Deadline) async {
+        // Otherwise it runs out by itself.
+        _ = await deadline.call { try await keys.letGo(key, by: id) }
     }
 
     private func hold(

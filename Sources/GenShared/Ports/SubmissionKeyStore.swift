@@ -1,6 +1,6 @@
 /// The keys under which submitters hand in jobs: "the same again" and "one at a time".
 ///
-/// Every call may be repeated by the same submission, and ends by itself within 8 s.
+/// Every call may be repeated by the same submission.
 package protocol SubmissionKeyStore: Sendable {
     /// Takes an idempotency key for a job, unless one has it.
     /// - Parameter payload: the digest of what the job asks for.
@@ -34,7 +34,10 @@ package enum Reservation: Sendable, Equatable {
 
 /// What taking a unique key found.
 package enum HoldReply: Sendable, Equatable {
+    /// The key is this job's now.
     case held
+    /// It was this job's before.
+    case kept
     /// Another job took it that long ago.
     case busy(JobID, age: Duration)
 }

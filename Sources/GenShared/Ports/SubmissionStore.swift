@@ -1,6 +1,7 @@
 /// The store of jobs as those see it who submit, cancel and look.
 ///
-/// Each call ends by itself within 8 s, with an answer or an error.
+/// Each call ends by itself in bounded time, with an answer or an error, but that time may be longer than a caller's
+/// deadline: a slow resolver alone may take half a minute.
 package protocol SubmissionStore: Sendable {
     /// Makes the record of a job that is about to be published.
     /// - Throws: `StoreError`.

@@ -187,10 +187,13 @@ extension RedisConnection: PollSource {
         if isClosed { throw RedisError(.closed, "the Redis connection is closed") }
         if let retryAt, clock.now < retryAt { throw lastFailure }
         do throws(RedisError) {
-            let fresh = try RedisSession.open(url: url, name: name, timeouts: timeouts)
+            let end = clock.now + timeouts.setUp
+            let fresh = try RedisSession.open(url: url, name: name, timeouts: timeouts, until: end)
+            // Those that a slow Redis has learned in an earlier try are not sent again.
             for script in scripts where digests[script.name] == nil {
                 let reply = try fresh.call(
-                    RedisCommand("SCRIPT", "LOAD", script.body), timeoutMilliseconds: timeouts.command.milliseconds)
+                    RedisCommand("SCRIPT", "LOAD", script.body),
+                    timeoutMilliseconds: RedisSession.milliseconds(until: end))
                 // Refused, by an ACL say: the script is sent whole each time, and EVAL reports what is wrong.
                 if case .bulk(let digest) = reply { digests[script.name] = digest }
             }

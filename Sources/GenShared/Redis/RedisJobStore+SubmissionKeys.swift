@@ -25,6 +25,7 @@ extension RedisJobStore: SubmissionKeyStore {
         let reply = try await call(command(.hold, name, id.rawValue, holder?.rawValue ?? ""))
         switch reply.word {
         case "held": return .held
+        case "kept": return .kept
         case "busy": return .busy(try self.holder(reply, name), age: .milliseconds(reply.integer(1)))
         default: throw reply.unexpected
         }

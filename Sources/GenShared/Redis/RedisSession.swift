@@ -4,6 +4,8 @@ package struct RedisTimeouts: Sendable {
     package var connect: Duration = .seconds(2)
     /// To answer a command; then the connection counts as lost.
     package var command: Duration = .seconds(5)
+    /// To make a connection ready for use, over all hosts and steps; looking a name up is the resolver's own time.
+    var setUp: Duration { connect + command }
 
     package init() {}
 }
@@ -11,15 +13,21 @@ package struct RedisTimeouts: Sendable {
 /// Makes a connection ready for use, in the order that every new context needs: connect, AUTH, SELECT, name.
 enum RedisSession {
     /// Opens a session with the one host, or with that of several which is the primary at the moment.
+    /// - Parameter end: when it must be open; `nil` for the time that a set-up may take.
     /// - Throws: `RedisError`: the last host's, where none will do.
-    static func open(url: RedisURL, name: String, timeouts: RedisTimeouts) throws(RedisError) -> RedisHandle {
-        guard url.hosts.count > 1 else { return try open(url.hosts[0], url, name, timeouts) }
+    static func open(
+        url: RedisURL, name: String, timeouts: RedisTimeouts, until end: ContinuousClock.Instant? = nil
+    ) throws(RedisError) -> RedisHandle {
+        let end = end ?? .now + timeouts.setUp
+        guard url.hosts.count > 1 else { return try open(url.hosts[0], url, name, timeouts, end) }
         var failure = RedisError(.unreachable, "there is no host of Redis to connect to")
         // In their order: the first is usually the primary.
-        for host in url.hosts {
+        for (index, host) in url.hosts.enumerated() {
+            // Those after it get their share, however long one says nothing.
+            let share = ContinuousClock.now + (end - .now) / (url.hosts.count - index)
             do throws(RedisError) {
-                let handle = try open(host, url, name, timeouts)
-                let role = try handle.call(RedisCommand("ROLE"), timeoutMilliseconds: timeouts.command.milliseconds)
+                let handle = try open(host, url, name, timeouts, share)
+                let role = try handle.call(RedisCommand("ROLE"), timeoutMilliseconds: milliseconds(until: share))
                 if role.array?.first?.string == "master" { return handle }
                 failure = RedisError(.unreachable, "Redis at \(url.place): none is the primary (\(host) is a replica)")
             } catch { failure = error }
@@ -27,24 +35,30 @@ enum RedisSession {
         throw failure
     }
 
+    /// What is left of a set-up's time; never less than what tells an answer that is there already.
+    static func milliseconds(until end: ContinuousClock.Instant) -> Int { max(1, (end - .now).milliseconds) }
+
     private static func open(
-        _ host: ServerAddress, _ url: RedisURL, _ name: String, _ timeouts: RedisTimeouts
+        _ host: ServerAddress, _ url: RedisURL, _ name: String, _ timeouts: RedisTimeouts,
+        _ end: ContinuousClock.Instant
     ) throws(RedisError) -> RedisHandle {
         let handle = try RedisHandle(
-            host: host.host, port: host.port, timeoutMilliseconds: timeouts.connect.milliseconds)
-        let limit = timeouts.command.milliseconds
+            host: host.host, port: host.port,
+            timeoutMilliseconds: min(timeouts.connect.milliseconds, milliseconds(until: end)))
         if let password = url.password {
             var command = RedisCommand("AUTH")
             if let user = url.user { command.append(user) }
             command.append(password.reveal())
-            try check(handle.call(command, timeoutMilliseconds: limit), "logging in to Redis at \(host)")
+            let reply = try handle.call(command, timeoutMilliseconds: milliseconds(until: end))
+            try check(reply, "logging in to Redis at \(host)")
         }
         if url.database != 0 {
             let command = RedisCommand("SELECT", String(url.database))
-            try check(handle.call(command, timeoutMilliseconds: limit), "choosing database \(url.database)")
+            let reply = try handle.call(command, timeoutMilliseconds: milliseconds(until: end))
+            try check(reply, "choosing database \(url.database)")
         }
         // A name helps whoever reads CLIENT LIST; a user without the right to set one can live without it.
-        _ = try handle.call(RedisCommand("CLIENT", "SETNAME", name), timeoutMilliseconds: limit)
+        _ = try handle.call(RedisCommand("CLIENT", "SETNAME", name), timeoutMilliseconds: milliseconds(until: end))
         return handle
     }
 

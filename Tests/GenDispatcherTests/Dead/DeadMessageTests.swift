@@ -62,6 +62,19 @@ struct DeadMessageTests {
         }
     }
 
+    @Test("dead is what failed, or what nothing is known of; what is no job is dead whatever id it claims")
+    func standing() throws {
+        let id = try #require(JobID("old"))
+        for state in JobState.allCases {
+            let record = try #require(JobRecord(id: id, fields: ["state": state.rawValue]))
+            let standing = DeadStanding(message(body), record)
+            #expect(standing == (state == .failed ? .dead : state.isTerminal ? .over(state) : .open(state)))
+            #expect((standing.note == nil) == (state == .failed))
+            #expect(DeadStanding(message(#"{"v":9,"id":"old"}"#), record) == .dead)
+        }
+        #expect(DeadStanding(message(body), nil) == .dead)
+    }
+
     @Test("a line of the list stays one line, and harmless on a terminal")
     func line() {
         var browsed = AMQPBrowsedMessage(tag: 1, routingKey: "text.batch", messageID: "a", type: "reply")

@@ -37,6 +37,17 @@ struct ResendTests {
         #expect(short([3, 2], stale: [3, 2], queues: [2, 1], tiers: 1) == [one, two])
     }
 
+    @Test("a job that needs no message any more is not told as published")
+    func outcomes() {
+        var outcomes = Resend.Outcomes()
+        for outcome in [.published, .skipped, .failed("a: full"), .published, .failed("b: full")] as [Resend.Outcome] {
+            outcomes.count(outcome)
+        }
+        #expect(outcomes == Resend.Outcomes(published: 2, skipped: 1, failed: 2, firstFailure: "a: full"))
+        #expect(outcomes.line == "2 messages published again; 1 jobs need none, or have none any more.")
+        #expect(Resend.Outcomes(published: 1).line == "1 messages published again.")
+    }
+
     @Test("a lane whose jobs are all young lacks nothing that can be told")
     func young() {
         #expect(short([3, 2], stale: [0, 2], queues: [0, 0], tiers: 0) == [two])

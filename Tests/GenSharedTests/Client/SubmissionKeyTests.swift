@@ -85,7 +85,20 @@ struct SubmissionKeyTests {
                 if runs { fixture.store[message.id]?.state = .running }
             }
             #expect(await fixture.submit(job("a"), options: same).word == (runs ? "accepted a" : "rejected"))
+            // A repetition must find the job that runs.
+            #expect(fixture.store.reservations == (runs ? [job("a").id: true] : [:]))
         }
+    }
+
+    @Test("a refused submission whose twin was accepted and runs leaves both keys with the job")
+    func twinRuns() async {
+        var both = same
+        both.uniqueKey = "u"
+        let fixture = SubmissionFixture([.nacked])
+        fixture.publisher.before { fixture.store[$0.id]?.state = .running }
+        #expect(await fixture.submit(job("a"), options: both).word == "accepted a")
+        #expect(fixture.store.reservations == [job("a").id: true])
+        #expect(fixture.store.holders == [job("a").id])
     }
 
     @Test("a key has 1 to 256 bytes", arguments: [0, 257])
@@ -106,6 +119,15 @@ struct SubmissionKeyTests {
         fixture.store[try id("a")]?.state = state
         #expect(await fixture.submit(job("b"), options: one).word == (state.isTerminal ? "accepted b" : "held by a"))
         #expect(fixture.store.holders == [try id(state.isTerminal ? "b" : "a")])
+    }
+
+    @Test("a refused submission under the id of an open job leaves that job its unique key")
+    func takenIDKeepsKey() async {
+        let fixture = SubmissionFixture([.confirmed])
+        #expect(await fixture.submit(job("a"), options: one).word == "accepted a")
+        #expect(await fixture.submit(job("a", "another text"), options: one).word == "rejected")
+        #expect(fixture.store.holders == [job("a").id])
+        #expect(await fixture.submit(job("b"), options: one).word == "held by a")
     }
 
     @Test("a holder without a record keeps the key for a minute")

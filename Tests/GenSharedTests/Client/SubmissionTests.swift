@@ -64,6 +64,68 @@ struct SubmissionTests {
         #expect(fixture.publisher.messages.isEmpty)
     }
 
+    @Test("whatever hangs, a submission ends by its deadline and a grace of 1.5 s, also with much time left")
+    func hanging() async {
+        for options in [nil, SubmissionFixture.idempotent(), SubmissionFixture.unique()] {
+            for call in MemorySubmissionStore.Call.allCases {
+                for broker in [.confirmed, .nacked, .unknown, .silent] as [ScriptedPublisher.Answer] {
+                    let fixture = SubmissionFixture([broker])
+                    fixture.store.hang(call)
+                    let answer = await fixture.submit(options: options, deadline: .seconds(60))
+                    let given = fixture.publisher.given
+                    let mayBeTaken = given.contains(where: \.mayBeTaken)
+                    let note: Comment = "\(call) \(broker): \(answer)"
+                    #expect(fixture.scheduler.elapsed <= .milliseconds(61_500), note)
+                    switch answer {
+                    case .success: #expect(given.last == .confirmed, note)
+                    case .failure(.unknown): #expect(mayBeTaken, note)
+                    default: #expect(!mayBeTaken, note)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("what is answered too late is not acted upon: nothing is published after \"nothing was accepted\"")
+    func lateStore() async {
+        for call in [MemorySubmissionStore.Call.create, .hold] {
+            let fixture = SubmissionFixture([.confirmed])
+            fixture.store.hang(call)
+            let options = call == .hold ? SubmissionFixture.unique() : nil
+            #expect(await fixture.submit(options: options, deadline: .seconds(30)).word == "unreachable")
+            #expect(fixture.scheduler.elapsed == .seconds(30))
+            await fixture.scheduler.run { await fixture.scheduler.sleepUncancelled(for: .seconds(20_000)) }
+            #expect(fixture.publisher.messages.isEmpty)
+        }
+    }
+
+    @Test("submissions that share an alarm each end by their own deadline")
+    func sharedAlarm() async {
+        let scheduler = ManualScheduler()
+        let store = MemorySubmissionStore(scheduler: scheduler)
+        store.hang(.create)
+        let submission = Submission(
+            store: store, publisher: ScriptedPublisher([], scheduler: scheduler), scheduler: scheduler,
+            alarm: Alarm(on: scheduler))
+        let ends = await scheduler.run {
+            await withTaskGroup(of: [Int: Duration].self) { group in
+                for seconds in [7, 3, 9, 3, 5] {
+                    group.addTask(executorPreference: scheduler) {
+                        await scheduler.sleepUncancelled(for: .milliseconds(100 * seconds))
+                        let began = scheduler.elapsed
+                        let job = SubmissionFixture.job("job-\(seconds)")
+                        do throws(SubmitError) { try await submission.submit(job, deadline: .seconds(seconds)) } catch {
+                        }
+                        return [seconds: scheduler.elapsed - began]
+                    }
+                }
+                return await group.reduce(into: [:]) { $0.merge($1) { first, _ in first } }
+            }
+        }
+        for (seconds, elapsed) in ends { #expect(elapsed == .seconds(seconds)) }
+        #expect(ends.count == 4)
+    }
+
     @Test("a store that is away for a moment is asked again")
     func storeComesBack() async {
         let fixture = SubmissionFixture([.confirmed])

@@ -4,7 +4,7 @@ import Synchronization
 /// A store of submitted jobs and their keys in memory, which obeys the rules of the scripts.
 package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
     /// The calls that a test can make fail or hang.
-    package enum Call: Hashable, Sendable {
+    package enum Call: Hashable, Sendable, CaseIterable {
         case create
         case reject
         case record
@@ -81,7 +81,7 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
             let isLeft = state.errors[call]?.isEmpty == false
             return (isLeft ? state.errors[call]?.removeFirst() : nil, state.hanging.contains(call))
         }
-        if hangs { try await scheduler.sleep(for: .seconds(3600)) }
+        if hangs { await scheduler.sleepUncancelled(for: .seconds(3600)) }
         if let error { throw error }
     }
 
@@ -190,9 +190,10 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
             if let there = state.held[key], there.id != id, there.id != holder {
                 return (.busy(there.id, age: now - there.since), nil)
             }
-            if state.held[key]?.id != id { state.held[key] = (id, now) }
+            let reply = state.held[key]?.id == id ? HoldReply.kept : .held
+            if reply == .held { state.held[key] = (id, now) }
             defer { state.afterHold = nil }
-            return (.held, state.afterHold)
+            return (reply, state.afterHold)
         }
         after?()
         return reply

@@ -66,7 +66,7 @@ extension RedisScript {
     ///
     /// ARGV: 1 id, 2 the holder that may be replaced, since it has ended; or empty.
     ///
-    /// Replies: `held`; `busy <id> <ms since it took the key>`.
+    /// Replies: `held`; `kept` where the job had it already; `busy <id> <ms since it took the key>`.
     static let hold = RedisScript(
         name: "hold",
         body: """
@@ -80,9 +80,8 @@ extension RedisScript {
             if id and id ~= ARGV[1] and id ~= ARGV[2] then
               return { 'busy', id, string.format('%.0f', math.max(0, time - since)) }
             end
-            if id ~= ARGV[1] then
-              redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', time), 'PX', \(submissionKeyLife))
-            end
+            if id == ARGV[1] then return { 'kept' } end
+            redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. string.format('%.0f', time), 'PX', \(submissionKeyLife))
             return { 'held' }
             """)
 }
