@@ -88,6 +88,33 @@ struct CheckerTests {
         #expect(violations([Self.accepted, Self.final(attempt: 9)]) == ["I8"])
     }
 
+    @Test("attempts that were given back count unless the scenario forgives them; more than three preemptions never do")
+    func releases() {
+        func log(_ reasons: [String]) -> [String] {
+            var lines: [String] = []
+            var previous = "0-1"
+            for (index, reason) in reasons.enumerated() {
+                let attempt = index + 1
+                lines.append(
+                    #"{"id":"\#(attempt)-1","prev":"\#(previous)","type":"started","attempt":\#(attempt),"worker":"w"}"#
+                )
+                lines.append(#"{"id":"\#(attempt)-2","prev":"\#(attempt)-1","type":"retrying","reason":"\#(reason)"}"#)
+                previous = "\(attempt)-2"
+            }
+            return lines
+        }
+        func final(_ reasons: [String]) -> HistoryEntry {
+            Self.final(state: "retrying", attempt: reasons.count, result: nil, log: log(reasons))
+        }
+        var forgiving = HistoryChecker.Rules.attempts(1)
+        #expect(violations([final(["shutdown", "failure"])], forgiving) == ["I8"])
+        forgiving.forgivesReleases = true
+        #expect(violations([final(["shutdown", "failure"])], forgiving) == [])
+        #expect(violations([final(["failure", "failure"])], forgiving) == ["I8"])
+        #expect(violations([final(["preempted", "preempted", "preempted"])], forgiving) == [])
+        #expect(violations([final(Array(repeating: "preempted", count: 4))], forgiving) == ["I8"])
+    }
+
     @Test("a gap, a double, another text under the same id, a lost end or a lost-history marker in a view: I5")
     func views() {
         let all = [Self.queued] + Self.log

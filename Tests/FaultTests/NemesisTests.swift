@@ -19,7 +19,7 @@ extension FaultTests {
             print(
                 "nemesis: seed \(seed), \(minutes) minutes, 4 workers, \(Self.watchers) watchers, \(Self.rate) jobs/s")
             try await FaultStage.play("F64") { stage in
-                print("nemesis: the history is written to \(stage.history.path)")
+                say("nemesis: the history is written to \(stage.history.path)")
                 let crew = WorkerCrew(stage: stage, backend: #"type: "echo", delay: "100ms""#)
                 try await crew.start(4)
                 let load = try NemesisLoad(stage: stage, rate: Self.rate, watchers: Self.watchers, seed: seed)
@@ -33,9 +33,12 @@ extension FaultTests {
                     throw error
                 }
                 await running
-                let summary = try await stage.settle(within: .seconds(120), rules: .attempts(4))
-                print("nemesis: seed \(seed): \(summary)")
-                print("nemesis: 0 lost, 0 with two ends, 0 views with a gap or a double; slowest healing \(slowest)")
+                // Workers that drain and interactive jobs that push batch jobs out give attempts back.
+                var rules = HistoryChecker.Rules.attempts(4)
+                rules.forgivesReleases = true
+                let summary = try await stage.settle(within: .seconds(120), rules: rules)
+                say("nemesis: seed \(seed): \(summary)")
+                say("nemesis: 0 lost, 0 with two ends, 0 views with a gap or a double; slowest healing \(slowest)")
                 // Thrown, so that history and logs are kept.
                 guard slowest <= .seconds(10) else {
                     throw FaultError("half of the usual throughput was back only \(slowest) after a healing")
@@ -58,7 +61,7 @@ extension FaultTests {
             let measured = ContinuousClock.now
             try await Task.sleep(for: .seconds(10))
             let usual = Double(load.ends(since: measured)) / 10
-            print("nemesis: usual throughput \(usual) jobs/s")
+            say("nemesis: usual throughput \(usual) jobs/s")
             var slowest: Duration = .zero
             while ContinuousClock.now - began < length {
                 let (fault, seconds, victim) = nemesis.next()
@@ -69,7 +72,7 @@ extension FaultTests {
                 stage.note("healed")
                 let took = try await healing(load, since: healed, usual: usual)
                 slowest = max(slowest, took)
-                print(
+                say(
                     "nemesis: \(Int(at)) s: \(fault.rawValue), \(seconds) s, worker \(victim): "
                         + "throughput back after \(Int(took / .milliseconds(1))) ms")
                 // Some calm, so that each fault meets a working cluster.
@@ -97,3 +100,6 @@ extension FaultTests {
         }
     }
 }
+
+/// Prints a line at once: what `print` writes to a pipe is seen only when the run is over.
+private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }

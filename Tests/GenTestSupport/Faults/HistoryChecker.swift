@@ -6,6 +6,10 @@ package struct HistoryChecker {
     package struct Rules: Sendable {
         /// How often a backend may have been started for one job.
         package var attempts = 4
+        /// Whether attempts that were given back at no cost (drained, preempted, a server lost) are not counted.
+        ///
+        /// Where a scenario brings none about, they must not hide a repetition.
+        package var forgivesReleases = false
         /// Whether Redis itself lost data, so that logs may begin anew and views may be marked.
         package var mayLoseHistory = false
         /// The ends that an accepted job may come to.
@@ -133,9 +137,24 @@ package struct HistoryChecker {
         if state == "completed", let expected = job.expected, job.final?.result != expected {
             fail("I3", id, "the result is \((job.final?.result ?? "").debugDescription.prefix(80)), not what was said")
         }
-        if let attempt = job.final?.attempt, attempt > rules.attempts {
-            fail("I8", id, "\(attempt) attempts, where \(rules.attempts) are allowed")
+        checkBudget(id, job)
+    }
+
+    /// A job is preempted three times and never again.
+    private static let preemptionLimit = 3
+
+    private mutating func checkBudget(_ id: String, _ job: JobHistory) {
+        guard let final = job.final else { return }
+        let releases = final.log.compactMap(JobEvent.init(json:)).compactMap { event -> String? in
+            if case .retrying(let reason, _, _) = event.content { reason } else { nil }
         }
+        let free = rules.forgivesReleases ? releases.count { $0 != "failure" } : 0
+        if final.attempt - free > rules.attempts {
+            let given = free > 0 ? " and \(free) were given back" : ""
+            fail("I8", id, "\(final.attempt) attempts, where \(rules.attempts) are allowed\(given)")
+        }
+        let preemptions = releases.count { $0 == "preempted" }
+        if preemptions > Self.preemptionLimit { fail("I8", id, "was preempted \(preemptions) times") }
     }
 
     // MARK: The log: I2, I3, I4, I8
