@@ -131,6 +131,7 @@ package func dispatcher(
 
 extension RunningProgram {
     /// Asks a program again and again until it gives the answer that the test waits for.
+    @discardableResult
     package static func until<Answer>(
         within limit: Duration, _ ask: () async throws -> Answer?
     ) async throws -> Answer {
