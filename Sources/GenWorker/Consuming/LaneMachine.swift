@@ -180,9 +180,10 @@ struct LaneMachine {
         return actions
     }
 
-    /// Attaches the interactive consumer for as many deliveries as could start, and again for more where it came to
-    /// little: what ran when it was attached belongs to the consumer before, and does not count for it. More than could
-    /// start would only be handed back, and each handing back counts at the broker.
+    /// Attaches the interactive consumer for as many deliveries as could start, and again for more where it came short.
+    ///
+    /// What ran when it was attached belongs to the consumer before, and does not count for it. More than could start
+    /// would only be handed back, and each handing back counts at the broker.
     private mutating func settleInteractiveConsumer(_ now: Instant) -> [Action] {
         // A batch job that may be pushed out is as good as a free slot.
         let room = free + preemptableCount

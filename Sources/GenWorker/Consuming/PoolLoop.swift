@@ -8,7 +8,9 @@ struct PoolLoop {
     private struct Held {
         var tag: UInt64
         var connection: any ConsumerConnection
-        /// Further messages of the same job on that connection. Each must fare for itself: the one in hand may be
+        /// Further messages of the same job on that connection.
+        ///
+        /// Each must fare for itself: the one in hand may be
         /// acknowledged for a copy's sake that is among these.
         var others: [UInt64] = []
         let delivery: JobDelivery

@@ -24,8 +24,10 @@ final class EventWriter: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Stored events that are kept for a store that is set back by a failover: seconds of text at any speed, and a bound
-    /// for a backend that never ends. What is asked for beyond it is gone, and the attempt with it.
+    /// Stored events that are kept for a store that is set back by a failover.
+    ///
+    /// Seconds of text at any speed, and a bound for a backend that never ends. What is asked for beyond it is gone, and
+    /// the attempt with it.
     private static let keptLimit = 20_000
 
     /// Text that waits for the store beyond this stops the reader; an unreachable store is waited for that long.
