@@ -37,9 +37,14 @@ struct AMQPConsumerConnector: ConsumerConnector {
     /// Shown by `rabbitmqctl list_connections`.
     let name: String
 
+    /// A network that swallowed a call is noticed by that: work is to be back within 10 s of its healing.
+    private static let callLimit: Duration = .seconds(6)
+
     func connect(listener: @escaping AMQPConnection.Listener) async throws(AMQPError) -> any ConsumerConnection {
         let connection = AMQPConnection(name: "amqp-consume", listener: listener)
-        try await connection.open(url: url, connectionName: name, confirms: false)
+        var timeouts = AMQPTimeouts()
+        timeouts.call = Self.callLimit
+        try await connection.open(url: url, connectionName: name, confirms: false, timeouts: timeouts)
         return connection
     }
 }
