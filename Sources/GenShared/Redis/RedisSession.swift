@@ -28,6 +28,7 @@ enum RedisSession {
             do throws(RedisError) {
                 let handle = try open(host, url, name, timeouts, share)
                 let role = try handle.call(RedisCommand("ROLE"), timeoutMilliseconds: milliseconds(until: share))
+                try check(role, "asking Redis at \(host) for its role")
                 if role.array?.first?.string == "master" { return handle }
                 failure = RedisError(.unreachable, "Redis at \(url.place): none is the primary (\(host) is a replica)")
             } catch { failure = error }

@@ -33,14 +33,15 @@ struct ConsumerLink: Sendable {
     func run() async {
         var backoff = Backoff(first: .milliseconds(200), limit: .seconds(15))
         while !Task.isCancelled {
-            let began = scheduler.now
+            var connected: ContinuousClock.Instant?
             do {
-                try await session()
+                try await session { connected = $0 }
                 return
             } catch {
                 readiness.lost(error.message)
                 for pool in pools { pool.post(.disconnected) }
-                if scheduler.now - began > Self.proven { backoff.reset() }
+                // Counted from when it was there: a host that is away may take longer than that to be given up.
+                if let connected, scheduler.now - connected > Self.proven { backoff.reset() }
                 var pause = backoff.next(on: scheduler)
                 if error.isRefusal { pause = max(pause, Self.refusedPause) }
                 Log.error(
@@ -52,7 +53,8 @@ struct ConsumerLink: Sendable {
     }
 
     /// One connection from its making to its loss; returns when the task is cancelled.
-    private func session() async throws(AMQPError) {
+    /// - Parameter onConnect: told when the connection is there.
+    private func session(onConnect: (ContinuousClock.Instant) -> Void) async throws(AMQPError) {
         let (losses, loss) = AsyncStream.makeStream(of: AMQPError.self, bufferingPolicy: .bufferingNewest(1))
         let origin = ConnectionReference()
         let connection = try await connector.connect { event in
@@ -64,6 +66,7 @@ struct ConsumerLink: Sendable {
             }
         }
         origin.set(connection)
+        onConnect(scheduler.now)
         do throws(AMQPError) {
             try await prepare(connection)
         } catch {

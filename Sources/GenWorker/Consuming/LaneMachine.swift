@@ -90,6 +90,10 @@ struct LaneMachine {
 
     var runningCount: Int { running.count }
     var isIdle: Bool { running.isEmpty && interactive.isEmpty && unchecked.isEmpty && batch.isEmpty }
+    /// Whether the interactive lane would be consumed if there were a slot.
+    func waitsForSlot(at now: Instant) -> Bool {
+        isConnected && !isDraining && !isPaused(now) && free <= 0 && (resumesAt[.interactive] ?? now) <= now
+    }
     private var free: Int { slots - running.count }
     /// Slots that are about to be free.
     private var coming: Int { running.values.count { $0.isPreempting || $0.isConcluded } }

@@ -26,7 +26,6 @@ struct PoolLoop {
     private var nextTicket: UInt64 = 0
     private var timer: (task: Task<Void, Never>, due: ContinuousClock.Instant)?
     private var isDraining = false
-    private var isPauseTold = false
     private var pauses = Backoff(first: .seconds(2), limit: .seconds(30))
     /// A queue that answers no consumer costs the whole connection each time it is tried, and with it the other lane.
     private var refusals: [Lane: Backoff] = [:]
@@ -44,13 +43,8 @@ struct PoolLoop {
 
     mutating func handle(_ event: PoolRunner.Event) async {
         let now = pool.scheduler.now
-        let wasPaused = machine.isPaused(at: now)
         for action in react(to: event, at: now) { await perform(action) }
-        if !wasPaused, !machine.isPaused(at: now), isPauseTold {
-            isPauseTold = false
-            // With all slots busy nothing is attached that would say so.
-            if connection != nil { pool.readiness.serves(pool.name) }
-        }
+        if connection != nil, machine.waitsForSlot(at: now) { pool.readiness.serves(pool.name) }
         scheduleTick(now)
     }
 
@@ -70,7 +64,8 @@ struct PoolLoop {
             Log.warning("consumer_cancelled", ["pool": .string(pool.name), "lane": .string(lane.rawValue)])
             return machine.handle(.consumerCancelled(lane), at: now)
         case .attachFailed(let lane):
-            var backoff = refusals[lane] ?? Backoff(first: .seconds(2), limit: .seconds(120))
+            // Longer than a refused connection waits to be made again: the next one is the other lane's.
+            var backoff = refusals[lane] ?? Backoff(first: .seconds(12), limit: .seconds(120))
             let pause = backoff.next(on: pool.scheduler)
             refusals[lane] = backoff
             return machine.handle(.refused(lane, until: now + pause), at: now)
@@ -113,7 +108,6 @@ struct PoolLoop {
                 "pool": .string(pool.name), "reason": .string(reason),
                 "pause_ms": .integer(Int64(length.milliseconds)),
             ])
-        isPauseTold = true
         pool.readiness.stops(pool.name, reason)
         return machine.handle(.pause(until: now + length), at: now)
     }
@@ -238,9 +232,11 @@ struct PoolLoop {
     private static let silence: Duration = .seconds(5)
 
     private mutating func attach(_ lane: Lane, _ prefetch: Int) async {
+        // Lost with the consumer of the other lane, which alone is to blame: its end is on its way as an event.
+        guard let connection else { return }
         let began = pool.scheduler.now
         do {
-            try await connection?.consume(
+            try await connection.consume(
                 queue: Topology.queue(pool: pool.name, lane: lane), tag: pool.consumerTag(lane), prefetch: prefetch)
             refusals[lane] = nil
             if lane == .interactive { pool.readiness.serves(pool.name) }
@@ -249,8 +245,7 @@ struct PoolLoop {
                 "consume_failed",
                 ["pool": .string(pool.name), "lane": .string(lane.rawValue), "reason": .string(error.message)])
             pool.readiness.stops(pool.name, "\(Topology.queue(pool: pool.name, lane: lane)): \(error.message)")
-            // Whoever comes next on this connection meets its loss, which says nothing of another queue.
-            connection = nil
+            self.connection = nil
             if error.isRefused || pool.scheduler.now - began >= Self.silence { pool.post(.attachFailed(lane)) }
         }
     }

@@ -22,6 +22,8 @@ package final class MemoryExecutionStore: ExecutionStore {
         var preempted = 0
         var isCancelWanted = false
         var claimReply: ClaimReply?
+        var isSuspect = false
+        var failure: JobFailure?
         var announced: [JobState] = []
         var batches: [EventBatch] = []
         var holdsAppends = false
@@ -59,6 +61,12 @@ package final class MemoryExecutionStore: ExecutionStore {
 
     package func setCancelWanted() { state.withLock { $0.isCancelWanted = true } }
     package func answerClaims(with reply: ClaimReply) { state.withLock { $0.claimReply = reply } }
+    /// A worker went away while the job ran.
+    package func makeSuspect() { state.withLock { $0.isSuspect = true } }
+    /// Somebody ended the job before.
+    package func setFailed(_ failure: JobFailure) {
+        state.withLock { ($0.jobState, $0.failure) = (.failed, failure) }
+    }
     package func failNextAppends(_ count: Int) { state.withLock { $0.failingAppends = count } }
     /// The next calls of that kind throw these, one each, and do nothing.
     package func fail(_ call: Call, with errors: StoreError...) { state.withLock { $0.errors[call] = errors } }
@@ -105,6 +113,7 @@ package final class MemoryExecutionStore: ExecutionStore {
     package func claim(_ request: ClaimRequest) async throws -> ClaimReply {
         try throwError(of: .claim)
         return state.withLock { state in
+            if state.isSuspect, !request.mayBeSuspect { return .suspect }
             if let reply = state.claimReply { return reply }
             state.owner = request.owner
             state.jobState = .running
@@ -193,7 +202,11 @@ package final class MemoryExecutionStore: ExecutionStore {
     }
 
     package func record(_ id: JobID) async throws -> JobRecord? {
-        state.withLock { JobRecord(id: id, fields: ["state": $0.jobState.rawValue, "last": $0.last.description]) }
+        state.withLock { state in
+            var fields = ["state": state.jobState.rawValue, "last": state.last.description]
+            fields["error"] = state.failure?.json
+            return JobRecord(id: id, fields: fields)
+        }
     }
 
     package func announce(_ id: JobID, state jobState: JobState, kind: String, tenant: String) async throws {

@@ -49,6 +49,10 @@ package final class MemorySubmissionStore: SubmissionStore, SubmissionKeyStore {
         get { state.withLock { $0.jobs[id] } }
         set { state.withLock { $0.jobs[id] = newValue } }
     }
+    /// A job that is there already, in that state.
+    package func put(_ job: Job, _ jobState: JobState) {
+        self[job.id] = Entry(state: jobState, body: job.body, expiresAt: job.expiresAt)
+    }
     package var jobs: [JobID: Entry] { state.withLock { $0.jobs } }
     package var reservations: [JobID: Bool] {
         state.withLock { state in

@@ -133,6 +133,31 @@ struct LaneMachineRulesTests {
         #expect(machine.nextTick(after: after(300)) == nil)
     }
 
+    @Test("a lane that refused its consumer is left alone until its time, also by a reconnect; the other goes on")
+    func refused() {
+        for (lane, other) in [(Lane.interactive, Lane.batch), (.batch, .interactive)] {
+            var machine = connected(slots: 2)
+            #expect(machine.handle(.refused(lane, until: after(5000)), at: start) == [])
+            #expect(machine.nextTick(after: start) == after(5000))
+            #expect(machine.handle(.delivered(ticket(1), other), at: after(1)) == [.start(ticket(1))])
+            #expect(machine.handle(.finished(ticket(1)), at: after(2)) == [])
+            _ = machine.handle(.disconnected, at: after(3))
+            #expect(machine.handle(.connected, at: after(4)) == [.attach(other, prefetch: 2)])
+            #expect(machine.handle(.tick, at: after(4999)) == [])
+            #expect(machine.handle(.tick, at: after(5000)) == [.attach(lane, prefetch: 2)])
+            #expect(machine.nextTick(after: after(5000)) == nil)
+        }
+    }
+
+    @Test("a refused lane that could not be attached at its time, for want of slots, is when one is free")
+    func refusedAndFull() {
+        var machine = connected(slots: 1)
+        _ = machine.handle(.refused(.batch, until: after(1000)), at: start)
+        _ = machine.handle(.delivered(ticket(1), .interactive), at: start)
+        #expect(machine.handle(.tick, at: after(1000)) == [])
+        #expect(machine.handle(.finished(ticket(1)), at: after(2000)) == [.attach(.batch, prefetch: 1)])
+    }
+
     @Test("the next tick is never now or in the past: a held delivery must not keep a thread busy")
     func noBusyTimer() {
         var machine = connected(slots: 2)

@@ -73,23 +73,43 @@ final class ScriptedBackend: GenerationBackend {
 
 /// Remembers where messages were sent.
 final class RecordingRouter: MessageRouter {
-    private let state = Mutex((retries: [Duration](), buried: [String](), confirms: true))
+    private struct State {
+        var retries: [Duration] = []
+        var buried: [String] = []
+        var deliveries: [JobDelivery] = []
+        var confirms: Bool
+    }
 
-    init(confirms: Bool = true) { state.withLock { $0.confirms = confirms } }
+    private let state: Mutex<State>
+    private let before: (@Sendable () -> Void)?
+
+    /// - Parameter before: happens before each answer.
+    init(confirms: Bool = true, before: (@Sendable () -> Void)? = nil) {
+        state = Mutex(State(confirms: confirms))
+        self.before = before
+    }
 
     var retries: [Duration] { state.withLock { $0.retries } }
     var buried: [String] { state.withLock { $0.buried } }
+    /// The messages of both, in order.
+    var deliveries: [JobDelivery] { state.withLock { $0.deliveries } }
+    /// Whether RabbitMQ takes a copy, from now on.
+    func confirm(_ confirms: Bool) { state.withLock { $0.confirms = confirms } }
 
     func retry(_ delivery: JobDelivery, after delay: Duration) async -> Bool {
-        state.withLock { state in
+        before?()
+        return state.withLock { state in
             state.retries.append(delay)
+            state.deliveries.append(delivery)
             return state.confirms
         }
     }
 
     func bury(_ delivery: JobDelivery, reason: String, detail: String) async -> Bool {
-        state.withLock { state in
+        before?()
+        return state.withLock { state in
             state.buried.append(reason)
+            state.deliveries.append(delivery)
             return state.confirms
         }
     }
@@ -106,7 +126,7 @@ struct ExecutionFixture {
 
     init(
         _ steps: [ScriptedBackend.Step], kind: JobKind = .reply, store: MemoryExecutionStore = MemoryExecutionStore(),
-        confirms: Bool = true, outputLimit: Int = 1 << 20
+        confirms: Bool = true, outputLimit: Int = 1 << 20, suspects: SuspectGate = SuspectGate()
     ) {
         self.store = store
         backend = ScriptedBackend(steps)
@@ -117,7 +137,7 @@ struct ExecutionFixture {
         limits.outputBytes = outputLimit
         services = ExecutionServices(
             store: store, router: router, backends: [backend], templates: PromptTemplate.defaults, limits: limits,
-            timers: ExecutionTimers(), workerID: "w", pool: "text")
+            timers: ExecutionTimers(), workerID: "w", pool: "text", suspects: suspects)
     }
 
     /// Runs it as a pool does; `whenHanging` is called when the backend has gone silent.
