@@ -16,7 +16,7 @@ extension FaultTests {
             let environment = ProcessInfo.processInfo.environment
             let seed = environment["GEN_NEMESIS_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...999_999)
             let minutes = environment["GEN_NEMESIS_MINUTES"].flatMap { Double($0) } ?? 1
-            print(
+            say(
                 "nemesis: seed \(seed), \(minutes) minutes, 4 workers, \(Self.watchers) watchers, \(Self.rate) jobs/s")
             try await FaultStage.play("F64") { stage in
                 say("nemesis: the history is written to \(stage.history.path)")
@@ -101,5 +101,14 @@ extension FaultTests {
     }
 }
 
-/// Prints a line at once: what `print` writes to a pipe is seen only when the run is over.
-private func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+/// Tells how the run goes: to the file that `ops/faults` shows while it grows, since `swift test` holds its output back
+/// for minutes; by hand, to standard output.
+private func say(_ line: String) {
+    let bytes = Data("\(line)\n".utf8)
+    guard let path = ProcessInfo.processInfo.environment["GEN_NEMESIS_LOG"],
+        let file = FileHandle(forWritingAtPath: path)
+    else { return FileHandle.standardOutput.write(bytes) }
+    defer { try? file.close() }  // Nothing is lost with it: the line is written.
+    file.seekToEndOfFile()
+    file.write(bytes)
+}

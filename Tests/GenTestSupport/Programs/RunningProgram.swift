@@ -61,6 +61,11 @@ package final class RunningProgram: Sendable {
         for (number, descriptor) in descriptors.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(number))
         }
+        // libcurl's sockets are inherited, and a program that has one keeps it open for its peer. One that is not open
+        // is no error; Swift's Glibc leaves out the call that closes all from a number on.
+        for descriptor in Int32(descriptors.count)..<1024 {
+            posix_spawn_file_actions_addclose(&actions, descriptor)
+        }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
