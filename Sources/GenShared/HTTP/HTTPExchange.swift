@@ -11,6 +11,7 @@ package final class HTTPExchange: Sendable {
 
     struct State {
         var status: Int?
+        var retryAfterSeconds = 0
         var pieces: [[UInt8]] = []
         var buffered = 0
         var isPaused = false
@@ -38,6 +39,13 @@ package final class HTTPExchange: Sendable {
             if let status = try knownStatus() { return status }
             await news(.head)
         }
+    }
+
+    /// Seconds after which the server asks to come again, from its head's `Retry-After`; `nil` where it says nothing.
+    @inline(never)
+    package var retryAfterSeconds: Int? {
+        let seconds = state.withLock { $0.retryAfterSeconds }
+        return seconds > 0 ? seconds : nil
     }
 
     /// The next piece of the body; `nil` at its end.

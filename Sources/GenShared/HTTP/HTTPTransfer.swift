@@ -113,7 +113,13 @@ final class HTTPTransfer {
         _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
         // 1xx answers are followed by the real one.
         guard status >= 200 else { return }
-        exchange?.update { $0.status = status }
+        // curl reads both forms of it, a count of seconds and a date; what is neither is 0.
+        var retryAfter = curl_off_t(0)
+        _ = ccurl_get_offset(easy, CURLINFO_RETRY_AFTER, &retryAfter)
+        exchange?.update { state in
+            state.status = status
+            state.retryAfterSeconds = max(0, Int(clamping: retryAfter))
+        }
     }
 }
 

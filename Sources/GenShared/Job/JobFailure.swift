@@ -48,6 +48,8 @@ public struct JobFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public var backend: String?
     /// Whether another attempt may succeed.
     public var isRetryable: Bool
+    /// Seconds after which the backend asks to come again, 1 to 600; an attempt that ends so does not count.
+    public var retryAfterSeconds: Int?
 
     /// A failure.
     public init(_ code: Code, _ message: String, backend: String? = nil, isRetryable: Bool = false) {

@@ -65,6 +65,10 @@ struct AttemptEnding: Sendable {
 
     /// A failure that may heal goes back for another attempt; one that will not goes to the dead queue, then ends.
     func fail(_ failure: JobFailure, usage: Usage?) async -> Disposition {
+        if failure.isRetryable, let seconds = failure.retryAfterSeconds {
+            // The backend names the time itself: waiting for it is no failure of the job.
+            return await retry(failure, .seconds(seconds), usage, counter: .nothing)
+        }
         if failure.isRetryable, let delay = RetryPolicy.delay(afterFailures: claim.failures + 1) {
             return await retry(failure, delay, usage)
         }
@@ -84,9 +88,12 @@ struct AttemptEnding: Sendable {
         return await finish(.failed(failure, partial: usage), usage: usage)
     }
 
-    private func retry(_ failure: JobFailure, _ delay: Duration, _ usage: Usage?) async -> Disposition {
-        let content = JobEvent.Content.retrying(reason: "failure", error: failure, delaySeconds: delay / .seconds(1))
-        switch await give(back: content, .failure, delay, usage) {
+    private func retry(
+        _ failure: JobFailure, _ delay: Duration, _ usage: Usage?, counter: JobRelease.Counter = .failure
+    ) async -> Disposition {
+        let reason = counter == .failure ? "failure" : "retry_after"
+        let content = JobEvent.Content.retrying(reason: reason, error: failure, delaySeconds: delay / .seconds(1))
+        switch await give(back: content, counter, delay, usage) {
         case .released?: break
         case .ended(let state)?: return await announce(state)
         case .behind?, .fenced?: return .requeue

@@ -226,13 +226,22 @@ struct LlamaServerRepliesTests {
     }
 
     @Test(
-        "B45: a Retry-After of any kind does no harm",
+        "B45: a Retry-After is obeyed within 10 minutes; one that makes no sense does no harm",
         arguments: [
-            "-1", "1000000000", "99999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT", "soon", "", "1e9", "\u{1B}[2J",
-        ])
-    func retryAfter(_ value: String) async throws {
+            ("7", 7), ("1000000000", 600), ("Wed, 21 Oct 2099 07:28:00 GMT", 600), ("-1", nil),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", nil), ("soon", nil), ("", nil), ("\u{1B}[2J", nil),
+        ] as [(String, Int?)])
+    func retryAfter(_ value: String, _ seconds: Int?) async throws {
         let outcome = try await generate("HTTP/1.1 429 Slow\r\nRetry-After: \(value)\r\nContent-Length: 0\r\n\r\n")
         #expect(outcome.failure?.code == .rateLimited && outcome.failure?.isRetryable == true)
+        #expect(outcome.failure?.retryAfterSeconds == seconds)
+    }
+
+    @Test("B45: numbers beyond all reason in a Retry-After never trap", arguments: ["99999999999999999999", "1e9"])
+    func wildRetryAfter(_ value: String) async throws {
+        let outcome = try await generate("HTTP/1.1 429 Slow\r\nRetry-After: \(value)\r\nContent-Length: 0\r\n\r\n")
+        #expect(outcome.failure?.isRetryable == true)
+        #expect((outcome.failure?.retryAfterSeconds ?? 1) <= 600)
     }
 
     @Test(

@@ -148,4 +148,14 @@ struct AttemptEndingTests {
         #expect(last.code == .backendError && last.message == "4 attempts failed; the last: oops")
         #expect(!last.isRetryable && usage?.completionTokens == 2)
     }
+
+    @Test("an attempt that the backend puts off counts as nothing, and comes back by the tier that waits as long")
+    func retryAfter() async {
+        var failure = JobFailure(.rateLimited, "slow down", isRetryable: true)
+        failure.retryAfterSeconds = 30
+        let fixture = ExecutionFixture([.fail(failure)], store: MemoryExecutionStore(failures: 3))
+        #expect(await fixture.run() == .acknowledge)
+        #expect(fixture.store.failures == 3 && fixture.store.jobState == .retrying)
+        #expect(fixture.router.retries == [.seconds(30)] && fixture.router.buried.isEmpty)
+    }
 }

@@ -78,7 +78,10 @@ final class LlamaServerStream: GenerationStream {
             let body = try await rest(of: exchange)
             close()
             if status == 503, ChatError.isLoading(body) { return try await waitForModel() }
-            throw backend.client.failure(status: status, body: body)
+            var failure = backend.client.failure(status: status, body: body)
+            // A server may say anything; a job is not put off for longer than the longest tier.
+            if failure.isRetryable { failure.retryAfterSeconds = exchange.retryAfterSeconds.map { min($0, 600) } }
+            throw failure
         }
     }
 
