@@ -41,7 +41,7 @@ struct WorkerLifeTests {
     @Test("an interactive job pushes a batch job out of the only slot, at no cost to it")
     func preemption() async throws {
         try await withWorker(slots: 1, backend: #"type: "echo", delay: "10ms", chunk_size: 1"#) { worker in
-            let batch = try await started(String(repeating: "patient ", count: 60), worker.pool, lane: "batch")
+            let batch = try await started(String(repeating: "patient ", count: 150), worker.pool, lane: "batch")
             let shown = try await dispatcher("submit", "reply", "urgent", "--wait", "--pool", worker.pool)
             #expect(shown.status == 0)
             let events = try await dispatcher("watch", batch, "--json")
