@@ -194,7 +194,11 @@ final class AMQPHandle {
             return AMQPError(.refused(Int(close.reply_code)), "\(what) failed: \(close.reply_text.text)")
         case MethodID.connectionClose:
             let close = decoded.assumingMemoryBound(to: amqp_connection_close_t.self).pointee
-            return AMQPError(.refused(Int(close.reply_code)), "\(what) failed: \(close.reply_text.text)")
+            // An operator, a shutdown or a fault of the broker ended the connection: that is no answer to the call.
+            let isForced = close.reply_code == 320 || close.reply_code == 541
+            return AMQPError(
+                isForced ? .connectionLost : .refused(Int(close.reply_code)), "\(what) failed: \(close.reply_text.text)"
+            )
         default: return AMQPError(.connectionLost, "\(what) failed: the broker answered out of turn")
         }
     }
